@@ -1,0 +1,1 @@
+"""Minimal widths, scaling laws and figures from any table of recall accuracies."""

@@ -1,0 +1,46 @@
+"""The exceptions of tune_zoo, drawn as a tree.
+
+    TuneZooError (ValueError)      a user's input cannot be used; the CLI prints it and exits with 2
+    ├── SpecError                  a value of a spec breaks a rule
+    │   └── SpaceError             a search-space file is missing, malformed or inconsistent
+    ├── MixerError                 a sequence mixer is unknown, or cannot be built at that size
+    ├── StoreError                 a results folder holds something else than this run's records
+    └── ClusterError               Ray cannot be reached, or cannot place the trials
+
+Every message says the rule, the value received and the fix.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TuneZooError(ValueError):
+    """Base of every error that a user can mend."""
+
+
+class SpecError(TuneZooError):
+    """A value of a spec breaks a rule."""
+
+
+class SpaceError(SpecError):
+    """A search-space file is missing, malformed or inconsistent."""
+
+
+class MixerError(TuneZooError):
+    """A sequence mixer is unknown, or cannot be built at that size."""
+
+
+class StoreError(TuneZooError):
+    """A results folder holds something else than this run's records."""
+
+
+class ClusterError(TuneZooError):
+    """Ray cannot be reached, or cannot place the trials."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` for the known name nearest to `name`, or an empty string."""
+    matches = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean '{matches[0]}'?" if matches else ""
