@@ -1,0 +1,1 @@
+"""Sequence mixers: one file each, named in `registry.py`."""

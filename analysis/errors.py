@@ -1,0 +1,38 @@
+"""Errors of the analysis: every one is a mistake a user can mend, and its message says how.
+
+AnalysisError (ValueError)
+├── TableFileError      the file is missing, unreadable or of an unknown kind
+├── ColumnError         a needed column is missing
+├── CellValueError      a value in the table breaks a rule
+├── EmptyTableError     the table has no rows
+├── ThresholdError      the threshold is outside (0, 1]
+└── CountsError         arrays of counts handed to a fit do not fit together
+"""
+
+
+class AnalysisError(ValueError):
+    """Base of every error a user of the analysis can cause and mend."""
+
+
+class TableFileError(AnalysisError):
+    """The file is missing, unreadable or of an unknown kind."""
+
+
+class ColumnError(AnalysisError):
+    """A needed column is missing."""
+
+
+class CellValueError(AnalysisError):
+    """A value in the table breaks a rule."""
+
+
+class EmptyTableError(AnalysisError):
+    """The table has no rows."""
+
+
+class ThresholdError(AnalysisError):
+    """The threshold is outside (0, 1]."""
+
+
+class CountsError(AnalysisError):
+    """Arrays of counts handed to a fit do not fit together."""

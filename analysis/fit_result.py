@@ -1,0 +1,108 @@
+"""The answer for one sequence mixer: its law, its verdict and the words for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from analysis.cross_check import CrossCheck
+from analysis.law import LawPosterior
+from analysis.length_posterior import LengthPosterior
+from analysis.minimal_width import MinimalWidth
+from analysis.text import interval, number, odds
+from analysis.verdict import Verdict
+
+TIED = "seq_len and num_kv_pairs are tied in this table, so b mixes both"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FitResult:
+    """One law, fitted.
+
+    Attributes:
+        label: The mixer, with its number of pairs where lengths and pairs are crossed: `base_conv, k = 4`.
+        mixer: The sequence mixer.
+        num_kv_pairs: The numbers of pairs in the fit, rising.
+        threshold: Accuracy at or over which a cell is solved.
+        law: Posterior of the exponent and of the line.
+        widths: The interval of d* at each length, shortest length first.
+        lengths: Posterior of d* at each length, in the same order.
+        verdict: One word.
+        reason: Why, in words.
+        advice: The trials that would settle an undetermined law; empty otherwise.
+        notes: What a reader must know of the table behind the fit, one sentence each.
+        cross_check: Least squares beside the posterior, None where two lengths are not bracketed.
+        tried: Cells that finished.
+        missing: Cells that were lost.
+    """
+
+    label: str
+    mixer: str
+    num_kv_pairs: tuple[int, ...]
+    threshold: float
+    law: LawPosterior
+    widths: tuple[MinimalWidth, ...]
+    lengths: tuple[LengthPosterior, ...]
+    verdict: Verdict
+    reason: str
+    advice: tuple[str, ...]
+    notes: tuple[str, ...]
+    cross_check: CrossCheck | None
+    tried: int
+    missing: int
+
+    @property
+    def tied(self) -> bool:
+        """Whether the number of pairs changes with the length inside this fit."""
+        return len(self.num_kv_pairs) > 1
+
+    def exponent(self) -> str:
+        """`0.69 [0.40, 0.96]`: the posterior median of b and its 95 % interval."""
+        return f"{number(self.law.b_median)} {interval(self.law.b_interval)}"
+
+    def sentence(self) -> str:
+        """The verdict in one sentence, without a full stop."""
+        tied = f" ({TIED})" if self.tied else ""
+        return f"{self.label}: {self._clauses()}{tied}"
+
+    def _clauses(self) -> str:
+        constant = f"constant excluded (odds {odds(self.law.odds_constant)})"
+        linear = f"linear excluded (odds {odds(self.law.odds_linear)})"
+        match self.verdict:
+            case Verdict.CONSTANT:
+                return f"constant, b = {self.exponent()} (odds {odds(self.law.odds_constant)}); {linear}"
+            case Verdict.LINEAR:
+                return f"linear, b = {self.exponent()} (odds {odds(self.law.odds_linear)}); {constant}"
+            case Verdict.POWER_LAW:
+                return f"power law, d* ∝ N^{self.exponent()}; {constant}, {linear}"
+            case _:
+                return f"undetermined, b = {self.exponent()}; " + "; ".join([self.reason, *self.advice])
+
+    def row(self) -> dict[str, object]:
+        """The fit as one row of a table."""
+        low, high = self.law.b_interval
+        check = self.cross_check
+        return {
+            "fit": self.label,
+            "mixer": self.mixer,
+            "num_kv_pairs": " ".join(map(str, self.num_kv_pairs)),
+            "threshold": self.threshold,
+            "verdict": str(self.verdict),
+            "b": self.law.b_median,
+            "b_low": low,
+            "b_high": high,
+            "b_sd": self.law.b_sd,
+            "edge_mass": self.law.edge_mass,
+            "odds_constant": self.law.odds_constant,
+            "odds_linear": self.law.odds_linear,
+            "bracketed": sum(width.bracketed for width in self.widths),
+            "seq_lens": len(self.widths),
+            "cells": self.tried,
+            "missing_cells": self.missing,
+            "least_squares_b": check.b if check else float("nan"),
+            "least_squares_low": check.low if check else float("nan"),
+            "least_squares_high": check.high if check else float("nan"),
+            "reason": self.reason,
+            "advice": "; ".join(self.advice),
+            "notes": "; ".join(self.notes),
+            "sentence": self.sentence(),
+        }

@@ -1,0 +1,80 @@
+"""What a reader must know of the table behind a fit, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.cells import POINT
+from analysis.cross_check import CrossCheck
+from analysis.fit_result import TIED
+from analysis.minimal_width import MinimalWidth
+from analysis.table import Status
+from analysis.text import listed
+
+FIXED = ["task", "vocab_size", "num_layers", "num_heads", "state_mixer"]
+"""Columns that should hold one value in a fit: the best is taken over them, for they are no axes."""
+
+
+def fit_notes(
+    cells: pd.DataFrame,
+    counts: pd.DataFrame,
+    widths: Sequence[MinimalWidth],
+    check: CrossCheck | None,
+    threshold: float,
+) -> list[str]:
+    """Collect the notes of one fit.
+
+    Args:
+        cells: The best trial of every cell, of all fits.
+        counts: The points of this fit.
+        widths: Its interval of d* at each length.
+        check: Its least squares, if any.
+        threshold: Accuracy at or over which a cell is solved.
+
+    Returns:
+        The notes; empty when there is nothing to know.
+    """
+    own = cells.merge(counts[POINT], on=POINT)
+    return [
+        *_tied(counts),
+        *_missing(counts),
+        *(f"not monotone at seq_len {width.seq_len}: {width.note}" for width in widths if width.note),
+        *_stopped_early(own, threshold),
+        *_pooled(own),
+        *_dropped(check),
+    ]
+
+
+def _tied(counts: pd.DataFrame) -> list[str]:
+    low, high = counts["num_kv_pairs"].min(), counts["num_kv_pairs"].max()
+    return [f"{TIED} (num_kv_pairs runs from {low} to {high})"] if low < high else []
+
+
+def _missing(counts: pd.DataFrame) -> list[str]:
+    lost, all_cells = int(counts["missing"].sum()), int((counts["tried"] + counts["missing"]).sum())
+    return [f"{lost} of {all_cells} cells are missing, since a trial of theirs was lost"] if lost else []
+
+
+def _stopped_early(own: pd.DataFrame, threshold: float) -> list[str]:
+    if "status" not in own:
+        return []
+    early = own[(own["status"].astype(str) == Status.SOLVED) & (own["accuracy"] < threshold)]
+    if early.empty:
+        return []
+    return [
+        f"{len(early)} cells count as unsolved though their trials stopped as solved, at accuracies from "
+        f"{early['accuracy'].min():.3f}: they stopped at a target under the threshold {threshold:g}"
+    ]
+
+
+def _pooled(own: pd.DataFrame) -> list[str]:
+    several = [name for name in FIXED if name in own and own[name].nunique() > 1]
+    return [f"{name} takes several values, and the best over them was taken" for name in several]
+
+
+def _dropped(check: CrossCheck | None) -> list[str]:
+    if check is None or not check.dropped:
+        return []
+    return [f"least squares dropped seq_len {listed(check.dropped)}, where d* is censored"]

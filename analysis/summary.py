@@ -1,0 +1,113 @@
+"""The one entry from a table of trials to a result for every sequence mixer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from analysis.advice import next_trials
+from analysis.cells import best_in_cell, solve_counts
+from analysis.cross_check import least_squares
+from analysis.fit_result import FitResult
+from analysis.length_posterior import length_posteriors
+from analysis.minimal_width import minimal_width
+from analysis.notes import fit_notes
+from analysis.posterior import fit_joint
+from analysis.table import check_threshold
+from analysis.verdict import Verdict, judge
+from analysis.widths import widths_frame
+
+DEFAULT_THRESHOLD = 0.99
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Analysis:
+    """Everything computed from one table at one threshold.
+
+    Attributes:
+        threshold: Accuracy at or over which a cell is solved.
+        cells: The best trial of every cell, with its extra columns.
+        counts: Solved of tried seeds at every point (mixer, seq_len, num_kv_pairs, d_model).
+        fits: One result a mixer, or a mixer and number of pairs where lengths and pairs are crossed.
+        widths: One row a fit and length: interval, posterior of d*, and what the minimal width costs.
+    """
+
+    threshold: float
+    cells: pd.DataFrame
+    counts: pd.DataFrame
+    fits: list[FitResult]
+    widths: pd.DataFrame
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a fit: verdict, exponent, interval, odds, reason and notes."""
+        return pd.DataFrame([fit.row() for fit in self.fits])
+
+
+def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analysis:
+    """From trials to minimal widths, laws and verdicts.
+
+    Args:
+        table: One trial a row with the columns of `analysis.table.check_table`.
+        threshold: Accuracy at or over which a cell is solved, in (0, 1].
+
+    Returns:
+        The results, in the order of the mixers' names.
+
+    Raises:
+        AnalysisError: The table or the threshold breaks a rule.
+    """
+    threshold = check_threshold(threshold)
+    cells = best_in_cell(table)
+    counts = solve_counts(cells, threshold)
+    fits = [_fit(label, cells, part, threshold) for label, part in _parts(counts)]
+    return Analysis(
+        threshold=threshold,
+        cells=cells,
+        counts=counts,
+        fits=fits,
+        widths=widths_frame(fits, cells),
+    )
+
+
+def _parts(counts: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    for mixer, part in counts.groupby("mixer", sort=True):
+        if part.groupby("seq_len")["num_kv_pairs"].nunique().max() == 1:
+            yield str(mixer), part
+        else:
+            for pairs, crossed in part.groupby("num_kv_pairs", sort=True):
+                yield f"{mixer}, k = {pairs}", crossed
+
+
+def _fit(label: str, cells: pd.DataFrame, counts: pd.DataFrame, threshold: float) -> FitResult:
+    solved = _pivot(counts, "solved")
+    tried = _pivot(counts, "tried")
+    seq_lens, d_models = [int(n) for n in solved.index], [int(d) for d in solved.columns]
+    k_NW, m_NW = solved.to_numpy(dtype=float), tried.to_numpy(dtype=float)
+    widths = tuple(minimal_width(n, d_models, k, m) for n, k, m in zip(seq_lens, k_NW, m_NW, strict=True))
+    law, joint = fit_joint(k_NW, m_NW, seq_lens, d_models)
+    verdict, reason = judge(law, widths)
+    pairs = tuple(int(k) for k in np.unique(counts["num_kv_pairs"]))
+    check = least_squares(widths)
+    return FitResult(
+        label=label,
+        mixer=str(counts["mixer"].iloc[0]),
+        num_kv_pairs=pairs,
+        threshold=threshold,
+        law=law,
+        widths=widths,
+        lengths=length_posteriors(joint, law.seq_lens),
+        verdict=verdict,
+        reason=reason,
+        advice=tuple(next_trials(widths)) if verdict is Verdict.UNDETERMINED else (),
+        notes=tuple(fit_notes(cells, counts, widths, check, threshold)),
+        cross_check=check,
+        tried=int(counts["tried"].sum()),
+        missing=int(counts["missing"].sum()),
+    )
+
+
+def _pivot(counts: pd.DataFrame, values: str) -> pd.DataFrame:
+    return counts.pivot(index="seq_len", columns="d_model", values=values).fillna(0)

@@ -1,0 +1,136 @@
+"""The declared columns of a table of trials, and the check that every row keeps the rules."""
+
+from __future__ import annotations
+
+import difflib
+from enum import StrEnum
+
+import pandas as pd
+
+from analysis.errors import CellValueError, ColumnError, EmptyTableError, ThresholdError
+
+CELL = ["mixer", "seq_len", "num_kv_pairs", "d_model", "seed"]
+"""The axes: one combination of their values is a cell."""
+
+WHOLE = ["seq_len", "num_kv_pairs", "d_model"]
+NEEDED = ["mixer", *WHOLE, "accuracy"]
+
+
+class Status(StrEnum):
+    """How a trial ended. The first three finished; the rest were lost and say nothing of the cell."""
+
+    SOLVED = "solved"
+    UNSOLVED = "unsolved"
+    DIVERGED = "diverged"
+    OUT_OF_MEMORY = "out of memory"
+    TIMED_OUT = "timed out"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def lost(self) -> bool:
+        """Whether the trial left no accuracy to trust, and must be run again."""
+        return self not in (Status.SOLVED, Status.UNSOLVED, Status.DIVERGED)
+
+
+def check_threshold(threshold: float) -> float:
+    """Return the threshold, or refuse one outside (0, 1].
+
+    Raises:
+        ThresholdError: The threshold is outside (0, 1], or not a number.
+    """
+    if not 0.0 < threshold <= 1.0:
+        raise ThresholdError(
+            f"A threshold must be over 0 and at most 1, as an accuracy is; got {threshold}. Write 99 % as 0.99."
+        )
+    return float(threshold)
+
+
+def check_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Check the declared columns and bring them to one form.
+
+    Args:
+        table: One trial a row with columns mixer, seq_len, num_kv_pairs, d_model and accuracy; learning_rate,
+            seed and status where known. Other columns are kept as they are.
+
+    Returns:
+        A copy with whole-number lengths and widths, float accuracies (NaN where the trial was lost or
+        diverged), a seed (0 where the table has none), and a boolean column `lost`.
+
+    Raises:
+        ColumnError: A needed column is missing.
+        EmptyTableError: There are no rows.
+        CellValueError: A value breaks a rule; the message shows it and its row, the first row being 1.
+    """
+    _check_columns(table)
+    if table.empty:
+        raise EmptyTableError("A table must hold at least one trial; got no rows. Run a trial first.")
+    checked = table.reset_index(drop=True).copy()
+    for column in WHOLE:
+        checked[column] = _whole(checked, column)
+    checked["mixer"] = _names(checked)
+    checked["lost"] = _lost(checked)
+    checked["accuracy"] = _accuracy(checked)
+    if "seed" not in checked:
+        checked["seed"] = 0
+    return checked
+
+
+def _check_columns(table: pd.DataFrame) -> None:
+    present = [str(column) for column in table.columns]
+    for column in NEEDED:
+        if column not in present:
+            nearest = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
+            fix = f"Is it {nearest[0]!r}? Rename it." if nearest else "Add it."
+            raise ColumnError(
+                f"A table must have the column {column!r}; got {', '.join(present) or 'no column'}. {fix}"
+            )
+
+
+def _refuse(table: pd.DataFrame, bad: pd.Series[bool], column: str, rule: str, fix: str) -> None:
+    if bad.any():
+        row = int(bad.to_numpy().argmax())
+        count = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
+        received = f"{column} = {table[column].iloc[row]!s} in row {row + 1}{count}"
+        raise CellValueError(f"{rule}; got {received}. {fix}")
+
+
+def _numbers(table: pd.DataFrame, column: str) -> pd.Series[float]:
+    return pd.to_numeric(table[column], errors="coerce").astype("float64")
+
+
+def _whole(table: pd.DataFrame, column: str) -> pd.Series[int]:
+    numbers = _numbers(table, column)
+    # The upper end keeps the later conversion to int exact and turns infinities away.
+    bad = ~((numbers >= 1) & (numbers < 2**53) & (numbers % 1 == 0))
+    _refuse(table, bad, column, f"{column} must be a whole number of at least 1", "Correct the row.")
+    return numbers.astype("int64")
+
+
+def _names(table: pd.DataFrame) -> pd.Series[str]:
+    bad = table["mixer"].isna() | (table["mixer"].astype(str).str.strip() == "")
+    _refuse(table, bad, "mixer", "mixer must be a name", "Name the sequence mixer of the row.")
+    return table["mixer"].astype(str)
+
+
+def _lost(table: pd.DataFrame) -> pd.Series[bool]:
+    if "status" not in table:
+        return pd.Series(False, index=table.index)
+    known = [str(status) for status in Status]
+    status = table["status"].astype(str)
+    rule = f"status must be one of {', '.join(known)}"
+    _refuse(table, ~status.isin(known), "status", rule, "Correct the row, or drop the column.")
+    return status.isin([str(status) for status in Status if status.lost])
+
+
+def _accuracy(table: pd.DataFrame) -> pd.Series[float]:
+    numbers = _numbers(table, "accuracy")
+    fix = "Write 97 % as 0.97, and leave it empty where a trial diverged."
+    unread = numbers.isna() & table["accuracy"].notna() & (table["accuracy"].astype(str).str.lower() != "nan")
+    outside = numbers.notna() & ~numbers.between(0.0, 1.0)
+    _refuse(table, (unread | outside) & ~table["lost"], "accuracy", "accuracy must lie in [0, 1]", fix)
+    if "status" in table:
+        numbers = numbers.mask(table["status"].astype(str) == Status.DIVERGED)
+        bad = numbers.isna() & (table["status"].astype(str) == Status.SOLVED)
+        _refuse(table, bad, "accuracy", "a solved trial must have an accuracy", "Correct its status.")
+    return numbers.mask(table["lost"])

@@ -1,0 +1,39 @@
+"""Numbers and lists as the sentences of the results write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A decimal with a real minus sign, and never a negative zero."""
+    text = f"{value:.{digits}f}"
+    if float(text) == 0.0:
+        text = text.lstrip("-")
+    return text.replace("-", MINUS)
+
+
+def interval(ends: tuple[float, float]) -> str:
+    """`[low, high]`, with two decimals each."""
+    return f"[{number(ends[0])}, {number(ends[1])}]"
+
+
+def odds(ratio: float) -> str:
+    """`1:60`, `12:1`, `under 1:1000` or `over 1000:1`."""
+    if ratio < 1e-3:
+        return "under 1:1000"
+    if ratio > 1e3:
+        return "over 1000:1"
+    return f"1:{_short(1.0 / ratio)}" if ratio < 1.0 else f"{_short(ratio)}:1"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}".removesuffix(".0")
+
+
+def listed(items: Iterable[object]) -> str:
+    """`64`, `64 and 128`, or `64, 128 and 256`."""
+    words = [str(item) for item in items]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,138 @@
+"""A search space worked out into cells and trials, with their cost. Pure and deterministic."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from tune_zoo.errors import SpaceError
+from tune_zoo.frozen import Frozen, explain
+from tune_zoo.search_space import Axes, MixerEntry, SearchSpace, Tuned, listed
+from tune_zoo.spec import MixerSpec, ModelSpec, OptimizerSpec, TaskSpec, TrainingSpec, TrialSpec
+from tune_zoo.tasks import TASKS
+
+_TASK: TypeAdapter[Any] = TypeAdapter(TaskSpec)
+_TRAINING_TO_FORWARD = 3  # a backward pass costs two forward passes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One point of the axes, with its trials in the order to run them.
+
+    Attributes:
+        axes: (mixer label, seq_len, num_kv_pairs, d_model, seed).
+        trials: One a choice of tuned values.
+        flops: The cost of one of its trials run to its whole budget, in floating-point operations.
+    """
+
+    axes: tuple[str, int, int, int, int]
+    trials: tuple[TrialSpec, ...]
+    flops: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The cells of a space, the costliest first: at the end of a run no long trial keeps the others waiting."""
+
+    space: SearchSpace
+    cells: tuple[Cell, ...]
+
+    @property
+    def trials(self) -> Iterator[TrialSpec]:
+        """All trials, cell by cell."""
+        return itertools.chain.from_iterable(cell.trials for cell in self.cells)
+
+
+def make_plan(space: SearchSpace) -> Plan:
+    """Work a space out into its cells.
+
+    Raises:
+        SpaceError: If the task or the training of some cell breaks a rule.
+    """
+    cells = [cell for mixer in space.mixers for cell in _cells(space, mixer)]
+    return Plan(space=space, cells=tuple(sorted(cells, key=lambda cell: (-cell.flops, cell.axes))))
+
+
+def _cells(space: SearchSpace, mixer: MixerEntry) -> Iterator[Cell]:
+    axes = _axes(space, mixer)
+    tuned = space.tuned.replaced(mixer.tuned)
+    for (seq_len, num_kv_pairs), d_model, seed in itertools.product(axes.lengths, axes.d_model, axes.seed):
+        task = _task(space, seq_len=seq_len, num_kv_pairs=num_kv_pairs)
+        trials = tuple(
+            TrialSpec(
+                task=task,
+                model=_model(space, mixer, d_model=d_model, config=config),
+                optimizer=OptimizerSpec.model_validate(
+                    {
+                        **space.optimizer.model_dump(),
+                        "learning_rate": learning_rate,
+                        "weight_decay": weight_decay,
+                    }
+                ),
+                training=_training(space, mixer, seq_len),
+                seed=seed,
+            )
+            for config, weight_decay, learning_rate in _choices(tuned)
+        )
+        yield Cell(axes=trials[0].cell, trials=trials, flops=flops(trials[0]))
+
+
+def _axes(space: SearchSpace, mixer: MixerEntry) -> Axes:
+    try:
+        return space.axes.replaced(mixer.axes)
+    except ValidationError as error:
+        raise SpaceError(f"axes of mixer '{mixer.shown}': {explain(error, model=Axes)}") from None
+
+
+def _choices(tuned: Tuned) -> Iterator[tuple[dict[str, Any], float, float]]:
+    """Yield (config options, weight decay, learning rate), the learning rate changing fastest."""
+    options = [[(name, value) for value in listed(values)] for name, values in tuned.config.items()]
+    configs = [dict(choice) for choice in itertools.product(*options)]
+    yield from itertools.product(configs, listed(tuned.weight_decay), listed(tuned.learning_rate))
+
+
+def _task(space: SearchSpace, **axes: int) -> Any:
+    fixed = sorted(set(space.task) & set(axes))
+    if fixed:
+        raise SpaceError(
+            f"task.{fixed[0]}: is an axis, got {space.task[fixed[0]]!r} under task; give it under axes"
+        )
+    try:
+        return _TASK.validate_python({**space.task, **axes})
+    except ValidationError as error:
+        model = TASKS.get(str(space.task.get("name")), Frozen)
+        raise SpaceError(f"task: {explain(error, model=model)}") from None
+
+
+def _model(space: SearchSpace, mixer: MixerEntry, *, d_model: int, config: dict[str, Any]) -> ModelSpec:
+    options = {**space.model.model_dump(), **mixer.model.model_dump(exclude_unset=True)}
+    spec = MixerSpec(name=mixer.name, label=mixer.shown, config={**mixer.config, **config})
+    return ModelSpec.model_validate({**options, "mixer": spec, "d_model": d_model})
+
+
+def _training(space: SearchSpace, mixer: MixerEntry, seq_len: int) -> TrainingSpec:
+    options = {**space.training.model_dump(), **mixer.training.model_dump(exclude_unset=True)}
+    at = options.pop("batch_size_at")
+    options["batch_size"] = at.get(seq_len, options["batch_size"])
+    try:
+        return TrainingSpec.model_validate(options)
+    except ValidationError as error:
+        raise SpaceError(f"training of mixer '{mixer.shown}': {explain(error, model=TrainingSpec)}") from None
+
+
+def flops(spec: TrialSpec) -> float:
+    """Estimate a trial's floating-point operations at its whole budget.
+
+    Counts four d×d products a position and layer, the N² products of attention (an upper bound for convolutions),
+    the state mixer, and the head at the query positions. Good enough to order trials and to share out a budget.
+    """
+    task, model, training = spec.task, spec.model, spec.training
+    n, d = task.seq_len, model.d_model
+    layer = 2 * n * d * (4 * d + 2 * n) + (16 * n * d * d if model.state_mixer == "mlp" else 0)
+    head = 2 * task.num_queries * d * task.vocab_size
+    rows = training.total_steps * training.batch_size
+    return float(_TRAINING_TO_FORWARD * rows * (model.num_layers * layer + head))

@@ -1,0 +1,106 @@
+"""Run a plan on the connected Ray: only what its records lack, killed and resumed at will."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ray import tune
+
+from tune_zoo.plan import Plan
+from tune_zoo.raytune.searcher import SweepSearcher
+from tune_zoo.raytune.session import Placement
+from tune_zoo.raytune.trainable import RecallTrial
+from tune_zoo.record import is_final
+from tune_zoo.result import Status
+from tune_zoo.search.grid import GridSweep
+from tune_zoo.spec import TrialSpec
+from tune_zoo.store import RecordStore
+
+_NODE_FAILURES = 3  # times a trial is started again after its worker or node died
+
+
+def open_sweep(plan: Plan, store: RecordStore) -> GridSweep:
+    """Return the sweep over what the records of a plan lack; lost trials are asked for again."""
+    finished = {trial_id: Status(row["status"]) for trial_id, row in store.rows.items() if is_final(row)}
+    return GridSweep(plan, finished)
+
+
+def run_sweep(
+    sweep: GridSweep,
+    store: RecordStore,
+    placement: Placement,
+    *,
+    timeout_s: float | None,
+    on_change: Callable[[], None],
+) -> bool:
+    """Run a sweep to its end.
+
+    Args:
+        sweep: What to run.
+        store: Where the records go; its folder is seen by every node.
+        placement: What each trial is given.
+        timeout_s: Seconds after which a trial is given up as timed out.
+        on_change: Called in this process after every start, evaluation and end of a trial.
+
+    Returns:
+        Whether it ended by itself, and not by SIGINT or SIGTERM.
+    """
+
+    def trial_config(spec: TrialSpec) -> dict[str, Any]:
+        return {
+            "spec": spec.model_dump_json(),
+            "out": str(store.folder),
+            "num_threads": max(1, int(placement.cpus)),
+            "gpus": placement.gpus,
+            "timeout_s": timeout_s,
+        }
+
+    searcher = SweepSearcher(sweep, store, trial_config, on_change)
+    scratch = store.folder / ".tune"
+    shutil.rmtree(scratch, ignore_errors=True)
+    try:
+        with _sigterm_ends_gracefully():
+            _tuner(searcher, placement, scratch).fit()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        store.compact()
+    return searcher.ended
+
+
+def _tuner(searcher: SweepSearcher, placement: Placement, scratch: Path) -> tune.Tuner:
+    return tune.Tuner(
+        tune.with_resources(RecallTrial, {"cpu": placement.cpus, "gpu": placement.gpus}),
+        tune_config=tune.TuneConfig(
+            search_alg=searcher,
+            num_samples=-1,  # the searcher says when it is done
+            max_concurrent_trials=placement.slots,
+            reuse_actors=True,
+        ),
+        run_config=tune.RunConfig(
+            name="sweep",
+            storage_path=str(scratch),
+            verbose=0,
+            failure_config=tune.FailureConfig(max_failures=_NODE_FAILURES),
+            checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
+        ),
+    )
+
+
+@contextmanager
+def _sigterm_ends_gracefully() -> Iterator[None]:
+    """Turn SIGTERM into the SIGUSR1 that Ray Tune ends a run gracefully on; by itself it would drop the run."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGUSR1))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

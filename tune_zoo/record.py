@@ -1,0 +1,93 @@
+"""One self-sufficient line a finished trial: its whole spec in declared columns, and what came of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from tune_zoo.result import Status, TrialResult
+from tune_zoo.spec import TrialSpec
+
+SCHEMA_VERSION = 1
+
+IDENTITY_COLUMNS = (
+    "trial_id", "mixer", "task", "seq_len", "num_kv_pairs", "d_model", "seed", "learning_rate", "weight_decay",
+)  # fmt: skip
+RESULT_COLUMNS = (
+    "status", "accuracy", "accuracy_per_sequence", "loss", "validation_accuracy", "steps", "examples_seen",
+    "examples_to_solve", "num_params", "state_size", "message", "learning_curve",
+)  # fmt: skip
+SPEC_COLUMNS = (
+    "mixer_name", "mixer_config", "vocab_size", "filler", "num_passes", "query_distribution", "power_a",
+    "num_layers", "state_mixer", "positions", "init", "embed_dropout",
+    "beta1", "beta2", "warmup_steps", "schedule", "clip_norm",
+    "batch_size", "max_steps", "num_train_examples", "max_epochs", "eval_every", "num_validation", "num_test",
+    "threshold", "early_stop", "precision", "compile",
+)  # fmt: skip
+PLACE_COLUMNS = (
+    "schema_version", "seconds", "finished_at", "device", "num_threads", "node", "tune_zoo_version",
+    "torch_version",
+)  # fmt: skip
+COLUMNS = IDENTITY_COLUMNS + RESULT_COLUMNS + SPEC_COLUMNS + PLACE_COLUMNS
+"""Every column of the table of records, in order. Those of the last group tell when and where, not what."""
+
+Row = dict[str, Any]
+
+
+def make_record(spec: TrialSpec, result: TrialResult, *, num_threads: int) -> Row:
+    """Return the record of a finished trial: plain values under `COLUMNS`.
+
+    Options that a task does not have (such as `num_passes`) are None. `mixer_config` is JSON text.
+    """
+    outcome = dataclasses.asdict(result)
+    outcome["status"] = result.status.value
+    outcome["learning_curve"] = [list(point) for point in result.learning_curve]
+    place = {
+        "schema_version": SCHEMA_VERSION,
+        "finished_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "num_threads": num_threads,
+        "node": platform.node(),
+        "tune_zoo_version": version("tune-zoo"),
+        "torch_version": version("torch"),
+    }
+    values = {**flatten(spec), **outcome, **place}
+    return {column: values.get(column) for column in COLUMNS}
+
+
+def flatten(spec: TrialSpec) -> Row:
+    """Return a spec as one flat mapping; names that would clash get the names of their columns."""
+    groups = spec.model_dump(mode="json")
+    task, model, mixer = groups["task"], groups["model"], groups["model"].pop("mixer")
+    return {
+        "trial_id": spec.trial_id,
+        "task": task.pop("name"),
+        "mixer": mixer["label"],
+        "mixer_name": mixer["name"],
+        "mixer_config": json.dumps(mixer["config"], sort_keys=True),
+        "seed": spec.seed,
+        **task,
+        **model,
+        **groups["optimizer"],
+        **groups["training"],
+    }
+
+
+def is_record(value: object) -> bool:
+    """Whether a value read from a file is a record of this schema: all columns, a known status."""
+    return (
+        isinstance(value, Mapping)
+        and set(value) == set(COLUMNS)
+        and value["schema_version"] == SCHEMA_VERSION
+        and value["status"] in set(Status)
+        and isinstance(value["trial_id"], str)
+    )
+
+
+def is_final(row: Mapping[str, Any]) -> bool:
+    """Whether a record answers its trial; a lost one (out of memory, timed out, error) is run again."""
+    return not Status(row["status"]).lost

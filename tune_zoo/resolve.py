@@ -1,0 +1,46 @@
+"""A space whose mixers are known to exist: their configs complete, their sizes possible.
+
+This is where the driver imports the mixers, and so torch, before it submits a trial.
+"""
+
+from __future__ import annotations
+
+from tune_zoo.errors import MixerError
+from tune_zoo.mixers.registry import parse_config
+from tune_zoo.plan import Plan, make_plan
+from tune_zoo.search_space import MixerEntry, SearchSpace
+from tune_zoo.spec import TrialSpec
+
+
+def resolved_plan(space: SearchSpace) -> Plan:
+    """Work a space out into trials whose mixers have their defaults filled in and their sizes checked.
+
+    Filled-in configs make a trial's hash a matter of content: leaving an option out and giving its default are
+    the same trial.
+
+    Raises:
+        MixerError: If a mixer is unknown, an option breaks a rule, or a mixer cannot have one of its sizes.
+        SpaceError: If the task or the training of some cell breaks a rule.
+    """
+    entries = [_resolved(entry) for entry in space.mixers]
+    plan = make_plan(space.model_copy(update={"mixers": entries}))
+    for spec in plan.trials:
+        _check_size(spec)
+    return plan
+
+
+def _resolved(entry: MixerEntry) -> MixerEntry:
+    try:
+        config = parse_config(entry.name, entry.config)
+    except MixerError as error:
+        raise MixerError(f"mixers, '{entry.shown}': {error}") from None
+    return entry.model_copy(update={"config": config.model_dump(mode="json")})
+
+
+def _check_size(spec: TrialSpec) -> None:
+    mixer = spec.model.mixer
+    config = parse_config(mixer.name, mixer.config)
+    try:
+        config.check_size(d_model=spec.model.d_model, seq_len=spec.task.seq_len)
+    except MixerError as error:
+        raise MixerError(f"mixers, '{mixer.label}' at d_model {spec.model.d_model}: {error}") from None

@@ -1,0 +1,115 @@
+"""Search-space files: found by path or by the name of one that comes with the package, and read strictly."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from tune_zoo.errors import SpaceError, nearest
+from tune_zoo.frozen import explain
+from tune_zoo.search_space import SearchSpace
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with the scalars of version 1.2: `1e-3` is a number, `on` a word, `010` ten; and no repeated keys."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Build a mapping; refuse a key that stands in it twice."""
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            if key_node.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"key '{key_node.value}' stands twice in one mapping", key_node.start_mark
+                )
+            seen.add(key_node.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(~|null|)$"), ["~", "n", ""])
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(true|false)$"), list("tf"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?(0|[1-9][0-9]*)$"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?((\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|\.inf)$|^\.nan$"),
+    list("-+.0123456789"),
+)
+
+
+def known_spaces() -> dict[str, Path]:
+    """Return the spaces that come with the package: name → file."""
+    folder = Path(str(files("search_spaces")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def question(path: Path) -> str:
+    """Return the question a space asks: the first line of its comment header."""
+    first = path.read_text(encoding="utf-8").partition("\n")[0]
+    return first.removeprefix("#").strip()
+
+
+def find_space(name_or_path: str) -> Path:
+    """Return the file of a space, given its path or the name of one that comes with the package.
+
+    Raises:
+        SpaceError: If there is no such file or name.
+    """
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    known = known_spaces()
+    if name_or_path in known:
+        return known[name_or_path]
+    raise SpaceError(
+        f"there is no search space '{name_or_path}': it is neither a file nor one that comes with tune_zoo"
+        f"{nearest(name_or_path, known)} (known: {', '.join(known)})"
+    )
+
+
+def load_space(path: Path) -> SearchSpace:
+    """Read a search space.
+
+    Raises:
+        SpaceError: If the file is empty, not YAML, not a mapping, or breaks a rule; the message names the key.
+    """
+    data = _parse(path)
+    try:
+        return SearchSpace.model_validate_json(json.dumps(data))
+    except ValidationError as error:
+        raise SpaceError(f"{path}: {explain(error, model=SearchSpace)}") from None
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpaceError(f"{path}: cannot be read: {error}") from None
+    except yaml.constructor.ConstructorError as error:
+        where = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise SpaceError(f"{path}{where}: {error.problem}; a space holds plain values only") from None
+    except yaml.YAMLError as error:
+        raise SpaceError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from None
+    if data is None:
+        raise SpaceError(f"{path}: is empty; a space needs name, task, mixers, axes and tuned")
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise SpaceError(f"{path}: must be a mapping with keys such as name, task and mixers, got {_kind(data)}")
+    return data
+
+
+def _kind(data: Any) -> str:
+    if isinstance(data, list):
+        return "a list"
+    return "a mapping with keys that are not words" if isinstance(data, dict) else repr(data)
+
+
+def json_schema_text() -> str:
+    """Return the JSON Schema of a search-space file, for editors."""
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **SearchSpace.model_json_schema()}
+    return json.dumps(schema, indent=2)

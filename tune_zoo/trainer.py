@@ -1,0 +1,194 @@
+"""Train one model on one trial and say what came of it. No Ray here: it runs alone, in a notebook or a test."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Generator
+
+import torch
+from torch.nn import functional as F  # noqa: N812
+from torch.nn.utils import clip_grad_norm_
+
+from tune_zoo.batches import Rows, split, training_batches
+from tune_zoo.evaluation import Evaluation, evaluate
+from tune_zoo.model import build_model
+from tune_zoo.optimizer import build_optimizer
+from tune_zoo.result import Progress, Status, TrialResult
+from tune_zoo.spec import TrialSpec
+from tune_zoo.streams import torch_seed
+
+
+def train(
+    spec: TrialSpec,
+    report: Callable[[Progress], None] | None = None,
+    *,
+    num_threads: int = 1,
+    device: str = "cpu",
+    timeout_s: float | None = None,
+) -> TrialResult:
+    """Train one trial to its end.
+
+    Args:
+        spec: The trial.
+        report: Called after each evaluation.
+        num_threads: Threads of torch on the CPU; as many as the trial was given CPUs.
+        device: A torch device, such as `cpu` or `cuda`.
+        timeout_s: Wall-clock seconds after which the trial ends as timed out; none means no limit.
+
+    Returns:
+        The result. Divergence, want of memory and a timeout are statuses, not exceptions.
+
+    Raises:
+        MixerError: If the mixer is unknown or cannot have the size asked for.
+    """
+    progress = training(spec, num_threads=num_threads, device=device, timeout_s=timeout_s)
+    while True:
+        try:
+            step = next(progress)
+        except StopIteration as end:
+            result: TrialResult = end.value
+            return result
+        if report is not None:
+            report(step)
+
+
+def training(
+    spec: TrialSpec, *, num_threads: int = 1, device: str = "cpu", timeout_s: float | None = None
+) -> Generator[Progress, None, TrialResult]:
+    """Train one trial step by step: yields after each evaluation and returns the result. Arguments as `train`."""
+    started = time.monotonic()
+    torch.set_num_threads(num_threads)
+    try:
+        run = _Training(spec, torch.device(device), deadline=started + (timeout_s or math.inf))
+        return (yield from run.run(started))
+    except (MemoryError, RuntimeError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        return TrialResult(
+            status=Status.OUT_OF_MEMORY,
+            message=f"the device ran out of memory at batch size {spec.training.batch_size}",
+            seconds=time.monotonic() - started,
+            device=device_kind(torch.device(device)),
+        )
+
+
+def device_kind(device: torch.device) -> str:
+    """Return `cpu`, or the name of the GPU."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    # torch reports want of CPU memory as a plain RuntimeError of its default allocator
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+class _Training:
+    """The state of one training run."""
+
+    def __init__(self, spec: TrialSpec, device: torch.device, *, deadline: float) -> None:
+        self.spec = spec
+        self.device = device
+        self.deadline = deadline
+        self.model = build_model(spec.model, spec.task, seed=spec.seed).to(device)
+        self.forward = torch.compile(self.model) if spec.training.compile else self.model
+        self.optimizer, self.schedule = build_optimizer(
+            self.model, spec.optimizer, total_steps=spec.training.total_steps
+        )
+        self.batches = training_batches(spec, device)
+        self.validation = self._split("validation", spec.training.num_validation)
+        self.autocast = torch.autocast(
+            device.type, dtype=torch.bfloat16, enabled=spec.training.precision == "bfloat16"
+        )
+        self.step = 0
+        self.examples_seen = 0
+        self.curve: list[tuple[int, float]] = []
+        self.streak_began: int | None = None  # examples seen when validation last rose to the threshold
+        self.streak = 0
+
+    def _split(self, name: str, num_rows: int) -> Rows:
+        return split(self.spec.task, name, num_rows, seed=self.spec.seed, device=self.device)
+
+    def run(self, started: float) -> Generator[Progress, None, TrialResult]:
+        """Train, evaluate, stop early; then score the test split once."""
+        training = self.spec.training
+        while self.step < training.total_steps:
+            loss = self._advance(min(training.eval_every, training.total_steps - self.step))
+            if not math.isfinite(loss):
+                return self._result(started, Status.DIVERGED, f"the loss became {loss} by step {self.step}")
+            if time.monotonic() > self.deadline:
+                return self._result(started, Status.TIMED_OUT, f"the time limit was reached at step {self.step}")
+            accuracy = evaluate(self.model, self.validation, autocast=self.autocast).accuracy
+            self._note(accuracy)
+            yield Progress(step=self.step, loss=loss, validation_accuracy=accuracy)
+            if training.early_stop is not None and self.streak >= training.early_stop:
+                break
+        return self._judge(started)
+
+    def _advance(self, steps: int) -> float:
+        """Take up to `steps` optimiser steps (fewer past the deadline); returns their mean loss."""
+        self.model.train()
+        total = torch.zeros((), device=self.device)
+        devices = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(torch_seed(self.spec.seed, f"dropout from step {self.step}"))
+            for taken in range(1, steps + 1):
+                total += self._one_step()
+                if time.monotonic() > self.deadline:
+                    break
+        return float(total) / taken
+
+    def _one_step(self) -> torch.Tensor:
+        batch = next(self.batches)
+        with self.autocast:
+            logits_BQV = self.forward(batch.tokens_BN, batch.positions_BQ)
+        loss = F.cross_entropy(logits_BQV.float().flatten(0, 1), batch.targets_BQ.flatten())
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.spec.optimizer.clip_norm is not None:
+            clip_grad_norm_(self.model.parameters(), self.spec.optimizer.clip_norm)
+        self.optimizer.step()
+        self.schedule.step()
+        self.step += 1
+        self.examples_seen += len(batch.tokens_BN)
+        return loss.detach()
+
+    def _note(self, accuracy: float) -> None:
+        self.curve.append((self.step, accuracy))
+        if accuracy < self.spec.training.threshold:
+            self.streak, self.streak_began = 0, None
+            return
+        self.streak += 1
+        self.streak_began = self.streak_began or self.examples_seen
+
+    def _judge(self, started: float) -> TrialResult:
+        """Score the untouched test split, which alone decides whether the trial solved the task."""
+        test = evaluate(self.model, self._split("test", self.spec.training.num_test), autocast=self.autocast)
+        solved = test.accuracy >= self.spec.training.threshold
+        relation = "reaches" if solved else "stays under"
+        return self._result(
+            started,
+            Status.SOLVED if solved else Status.UNSOLVED,
+            f"test accuracy {test.accuracy:.4f} {relation} {self.spec.training.threshold} after {self.step} steps",
+            test=test,
+        )
+
+    def _result(
+        self, started: float, status: Status, message: str, *, test: Evaluation | None = None
+    ) -> TrialResult:
+        return TrialResult(
+            status=status,
+            message=message,
+            accuracy=test.accuracy if test else None,
+            accuracy_per_sequence=test.accuracy_per_sequence if test else None,
+            loss=test.loss if test else None,
+            validation_accuracy=self.curve[-1][1] if self.curve else None,
+            steps=self.step,
+            examples_seen=self.examples_seen,
+            examples_to_solve=self.streak_began if status is Status.SOLVED else None,
+            num_params=self.model.num_params,
+            state_size=self.model.state_size(self.spec.task.seq_len),
+            seconds=time.monotonic() - started,
+            device=device_kind(self.device),
+            learning_curve=tuple(self.curve),
+        )
