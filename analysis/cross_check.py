@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from analysis.minimal_width import MinimalWidth
 
@@ -55,6 +55,6 @@ def least_squares(widths: Sequence[MinimalWidth]) -> CrossCheck | None:
     if freedom > 0:
         residual = middle - middle.mean() - slope * x
         variance = max(float(residual @ residual) / freedom, float((high - low).mean()) ** 2 / 12.0)
-        half = float(stats.t.ppf(0.975, freedom) * np.sqrt(variance / (x @ x)))
+        half = float(stdtrit(freedom, 0.975) * np.sqrt(variance / (x @ x)))
     dropped = tuple(width.seq_len for width in widths if not width.bracketed)
     return CrossCheck(b=slope, low=slope - half, high=slope + half, dropped=dropped)

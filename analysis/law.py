@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 LEVEL = 0.95
 TAILS = ((1.0 - LEVEL) / 2.0, 0.5, (1.0 + LEVEL) / 2.0)
 _NOTHING = 1e-10
+_BIN = 0.02
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +79,7 @@ class LawPosterior:
 
     @property
     def odds_constant(self) -> float:
-        """Odds of b = 0 against a free exponent: Savage and Dickey's ratio of posterior over prior density."""
+        """Odds of b = 0 against a free exponent: posterior over prior density (Savage and Dickey)."""
         return self._odds(0.0)
 
     @property
@@ -106,7 +107,7 @@ class LawPosterior:
         n_L = np.asarray(seq_lens, dtype=float)
         row, column = np.nonzero(self.mass > _NOTHING)
         weight_P, alpha_P, b_P = self.mass[row, column], self.alpha[row], self.b[column]
-        rows = [_quantiles(alpha_P + b_P * (np.log(n) - self.center), weight_P) for n in n_L]
+        rows = [_tails(alpha_P + b_P * (np.log(n) - self.center), weight_P) for n in n_L]
         low, median, high = np.exp(np.asarray(rows).reshape(-1, 3)).T
         return Line(seq_len=n_L, low=low, median=median, high=high)
 
@@ -135,7 +136,14 @@ def grid_quantile(grid: Floats, mass: Floats, probability: float) -> float:
     return float(np.interp(probability, np.append(0.0, np.cumsum(mass) / mass.sum()), edges))
 
 
-def _quantiles(values: Floats, weights: Floats) -> Floats:
-    order = np.argsort(values)
-    cumulative = np.cumsum(weights[order]) - weights[order] / 2.0
-    return np.interp(TAILS, cumulative / weights.sum(), values[order])
+def _tails(values: Floats, weights: Floats) -> list[float]:
+    # Points of a grid, projected, come in clumps; split between neighbouring bins they make a smooth band.
+    place = (values - values.min()) / _BIN
+    left = place.astype(np.int64)
+    right = place - left
+    size = int(left.max()) + 2
+    mass = np.zeros(size)
+    mass += np.bincount(left, weights * (1.0 - right), size)
+    mass += np.bincount(left + 1, weights * right, size)
+    grid = np.asarray(np.arange(size) * _BIN + values.min(), dtype=np.float64)
+    return [grid_quantile(grid, mass, tail) for tail in TAILS]

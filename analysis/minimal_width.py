@@ -72,7 +72,7 @@ class MinimalWidth:
                 return "?"
 
 
-def minimal_width(seq_len: int, widths: Sequence[int], solved: ArrayLike, tried: ArrayLike) -> MinimalWidth:
+def find_minimal_width(seq_len: int, widths: Sequence[int], solved: ArrayLike, tried: ArrayLike) -> MinimalWidth:
     """Find the maximum-likelihood cut between failing and solving widths.
 
     Two cuts tie when the data between them say nothing (which needs widths without a trial, so those are

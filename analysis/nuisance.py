@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 from scipy.special import ndtr
 
 Floats = NDArray[np.float64]
@@ -71,9 +70,10 @@ def nuisance_grid() -> Nuisance:
         All combinations; index = ((σ · 4 + λ) · 2 + γ) · 5 + τ.
     """
     sigma, lapse, guess, tau = (a.ravel() for a in np.meshgrid(SIGMA, LAPSE, GUESS, TAU, indexing="ij"))
-    of_sigma = stats.norm.pdf(np.log(SIGMA), np.log(0.2), 0.7)
-    of_lapse = stats.beta.pdf(LAPSE, 1.5, 9) * _share(LAPSE)
-    of_tau = stats.halfnorm.pdf(TAU, scale=0.25) * _share(TAU)
+    # ln σ ~ Normal(ln .2, .7), λ ~ Beta(1.5, 9), γ even, τ ~ HalfNormal(.25); constants cancel.
+    of_sigma = np.exp(-0.5 * (np.log(SIGMA / 0.2) / 0.7) ** 2)
+    of_lapse = LAPSE**0.5 * (1.0 - LAPSE) ** 8 * _share(LAPSE)
+    of_tau = np.exp(-0.5 * (TAU / 0.25) ** 2) * _share(TAU)
     prior = np.einsum("s,l,g,t->slgt", of_sigma, of_lapse, np.ones(GUESS.size), of_tau).ravel()
     return Nuisance(sigma=sigma, lapse=lapse, guess=guess, tau=tau, prior=prior / prior.sum())
 

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 # The grid of the exponent: from −1 to 2.5 in steps of .03.
-B: Floats = np.arange(117) * 0.03 - 1.0
+B: Floats = np.asarray(np.arange(117) * 0.03 - 1.0, dtype=np.float64)
 
 # Step of ln d* and of α. A step half as long moves no number of b by more than .01.
 STEP = 0.05
@@ -142,8 +142,7 @@ def _value_grid(log_width: Floats, alpha: Floats, x_N: Floats) -> Floats:
 
 
 def _even(low: float, high: float) -> Floats:
-    grid: Floats = np.arange(int(np.ceil((high - low) / STEP)) + 1) * STEP + low
-    return grid
+    return np.asarray(np.arange(int(np.ceil((high - low) / STEP)) + 1) * STEP + low, dtype=np.float64)
 
 
 def _joint(k_NW: Floats, m_NW: Floats, log_width: Floats, alpha: Floats, x_N: Floats) -> Joint:

@@ -23,7 +23,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _read_json_lines(path: Path) -> pd.DataFrame:
-    return pd.read_json(path, lines=True, convert_dates=False)
+    # dtype=False: a column whose name sounds like a date stays what it is.
+    return pd.read_json(path, lines=True, dtype=False)
 
 
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {

@@ -13,7 +13,7 @@ from analysis.cells import best_in_cell, solve_counts
 from analysis.cross_check import least_squares
 from analysis.fit_result import FitResult
 from analysis.length_posterior import length_posteriors
-from analysis.minimal_width import minimal_width
+from analysis.minimal_width import find_minimal_width
 from analysis.notes import fit_notes
 from analysis.posterior import fit_joint
 from analysis.table import check_threshold
@@ -86,7 +86,7 @@ def _fit(label: str, cells: pd.DataFrame, counts: pd.DataFrame, threshold: float
     tried = _pivot(counts, "tried")
     seq_lens, d_models = [int(n) for n in solved.index], [int(d) for d in solved.columns]
     k_NW, m_NW = solved.to_numpy(dtype=float), tried.to_numpy(dtype=float)
-    widths = tuple(minimal_width(n, d_models, k, m) for n, k, m in zip(seq_lens, k_NW, m_NW, strict=True))
+    widths = tuple(find_minimal_width(n, d_models, k, m) for n, k, m in zip(seq_lens, k_NW, m_NW, strict=True))
     law, joint = fit_joint(k_NW, m_NW, seq_lens, d_models)
     verdict, reason = judge(law, widths)
     pairs = tuple(int(k) for k in np.unique(counts["num_kv_pairs"]))

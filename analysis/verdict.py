@@ -62,8 +62,8 @@ def what_is_missing(law: LawPosterior, widths: Sequence[MinimalWidth]) -> list[s
     bracketed = sum(width.bracketed for width in widths)
     if bracketed < MIN_BRACKETED:
         reasons.append(
-            f"only {bracketed} of {len(widths)} sequence lengths are bracketed (some width fails, some solves), "
-            f"and a verdict needs {MIN_BRACKETED}"
+            f"{'only 1' if bracketed else 'none'} of {len(widths)} sequence lengths is bracketed "
+            f"(some width fails, some solves), and a verdict needs {MIN_BRACKETED}"
         )
     elif law.b_sd > MAX_SD:
         reasons.append(f"the standard deviation of b is {number(law.b_sd)}, over {MAX_SD}")

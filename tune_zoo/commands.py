@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
-from rich.table import Table
 
 import analysis
 from tune_zoo.claim import check, claim, sole_run
 from tune_zoo.display import Display
 from tune_zoo.errors import StoreError
 from tune_zoo.files import replacing
-from tune_zoo.plan import Cell, Plan
+from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status
 from tune_zoo.search.grid import GridSweep
 from tune_zoo.space_file import find_space, load_space
 from tune_zoo.store import RecordStore, read_records
+from tune_zoo.tables import plan_table, widths_table
 
 INTERRUPTED = 130  # what a shell reports of a command ended by Ctrl-C
 INCOMPLETE = 1
@@ -95,7 +95,7 @@ def _conclude(plan: Plan, records: pd.DataFrame, folder: Path, console: Console)
     lost = records[[Status(status).lost for status in records["status"]]]
     results = analysis.analyse(records, threshold=plan.space.training.threshold)
     paths = analysis.write(results, folder / "analysis")
-    console.print(_widths_table(results, plan.space.training.threshold))
+    console.print(widths_table(results))
     for fit in results.fits:
         console.print(fit.sentence(), highlight=False)
     figures = [path for path in paths if path.suffix == ".png"]
@@ -112,28 +112,11 @@ def _conclude(plan: Plan, records: pd.DataFrame, folder: Path, console: Console)
 
 
 def show_plan(name: str, console: Console) -> None:
-    """Print the cells, trials and cost of a space, a row a mixer and length."""
+    """Print the cells, trials and cost of a space."""
     plan = resolved_plan(load_space(find_space(name)))
-    groups: dict[tuple[str, int, int], list[Cell]] = {}
-    for cell in plan.cells:
-        groups.setdefault(cell.axes[:3], []).append(cell)
-    table = Table(title=f"{plan.space.name}: what the whole grid would train", title_justify="left")
-    for heading in ("mixer", "N", "pairs", "widths", "seeds", "cells", "trials, at most", "PFLOP, at most"):
-        table.add_column(heading, justify="left" if heading in ("mixer", "widths") else "right")
-    for (mixer, seq_len, pairs), cells in sorted(groups.items()):
-        widths = sorted({cell.axes[3] for cell in cells})
-        flops = sum(cell.flops * len(cell.trials) for cell in cells)
-        table.add_row(
-            mixer,
-            str(seq_len),
-            str(pairs),
-            " ".join(map(str, widths)),
-            str(len({cell.axes[4] for cell in cells})),
-            str(len(cells)),
-            str(sum(len(cell.trials) for cell in cells)),
-            f"{flops / 1e15:.3g}",
-        )
-    console.print(table)
+    console.print(plan_table(plan))
+    trials = sum(len(cell.trials) for cell in plan.cells)
+    console.print(f"{len(plan.cells)} cells, at most {trials} trials", highlight=False)
 
 
 def export_records(folder: Path, to: Path, console: Console) -> None:

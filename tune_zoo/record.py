@@ -27,7 +27,7 @@ SPEC_COLUMNS = (
     "num_layers", "state_mixer", "positions", "init", "embed_dropout",
     "beta1", "beta2", "warmup_steps", "schedule", "clip_norm",
     "batch_size", "max_steps", "num_train_examples", "max_epochs", "eval_every", "num_validation", "num_test",
-    "threshold", "early_stop", "precision", "compile",
+    "threshold", "early_stop", "stop_margin", "precision", "compile",
 )  # fmt: skip
 PLACE_COLUMNS = (
     "schema_version", "seconds", "finished_at", "device", "num_threads", "node", "tune_zoo_version",

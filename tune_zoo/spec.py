@@ -95,7 +95,9 @@ class TrainingOptions(Frozen):
         num_validation: Rows of the validation split, which decides when to stop.
         num_test: Rows of the untouched test split, which decides `solved`.
         threshold: The accuracy a query at and above which the task counts as solved.
-        early_stop: Evaluations in a row at or over the threshold that end the training; none trains to the end.
+        early_stop: Whether training ends once validation accuracy stands at the threshold.
+        stop_margin: How far over the threshold, in standard errors of validation accuracy, it must stand for that.
+            Without a margin a slowly rising model stops on a lucky look, and the test split then says unsolved.
         precision: The type of the matrix products; parameters stay float32.
         compile: Whether to compile the model (pays on a GPU; on a CPU a shape takes half a minute).
     """
@@ -108,7 +110,8 @@ class TrainingOptions(Frozen):
     num_validation: PositiveInt = 1000
     num_test: PositiveInt = 2000
     threshold: float = Field(default=0.99, gt=0.0, le=1.0)
-    early_stop: PositiveInt | None = 2
+    early_stop: bool = True
+    stop_margin: float = Field(default=2.0, ge=0.0)
     precision: Literal["float32", "bfloat16"] = "float32"
     compile: bool = False
 

@@ -78,6 +78,14 @@ def device_kind(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
+def stopping_accuracy(spec: TrialSpec) -> float:
+    """Return the validation accuracy that ends a training: the threshold and its margin, 1 at the most."""
+    threshold = spec.training.threshold
+    queries = spec.training.num_validation * spec.task.num_queries
+    standard_error = math.sqrt(threshold * (1.0 - threshold) / queries)
+    return min(1.0, threshold + spec.training.stop_margin * standard_error)
+
+
 def _is_out_of_memory(error: BaseException) -> bool:
     # torch reports want of CPU memory as a plain RuntimeError of its default allocator
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
@@ -91,6 +99,7 @@ class _Training:
         self.device = device
         self.deadline = deadline
         self.model = build_model(spec.model, spec.task, seed=spec.seed).to(device)
+        self.parameters = list(self.model.parameters())  # walking the modules at every step costs a tenth of it
         self.forward = torch.compile(self.model) if spec.training.compile else self.model
         self.optimizer, self.schedule = build_optimizer(
             self.model, spec.optimizer, total_steps=spec.training.total_steps
@@ -103,8 +112,8 @@ class _Training:
         self.step = 0
         self.examples_seen = 0
         self.curve: list[tuple[int, float]] = []
-        self.streak_began: int | None = None  # examples seen when validation last rose to the threshold
-        self.streak = 0
+        self.risen_at: int | None = None  # examples seen when validation last rose to the threshold
+        self.stop_at = stopping_accuracy(spec)
 
     def _split(self, name: str, num_rows: int) -> Rows:
         return split(self.spec.task, name, num_rows, seed=self.spec.seed, device=self.device)
@@ -121,7 +130,7 @@ class _Training:
             accuracy = evaluate(self.model, self.validation, autocast=self.autocast).accuracy
             self._note(accuracy)
             yield Progress(step=self.step, loss=loss, validation_accuracy=accuracy)
-            if training.early_stop is not None and self.streak >= training.early_stop:
+            if training.early_stop and accuracy >= self.stop_at:
                 break
         return self._judge(started)
 
@@ -146,7 +155,7 @@ class _Training:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         if self.spec.optimizer.clip_norm is not None:
-            clip_grad_norm_(self.model.parameters(), self.spec.optimizer.clip_norm)
+            clip_grad_norm_(self.parameters, self.spec.optimizer.clip_norm)
         self.optimizer.step()
         self.schedule.step()
         self.step += 1
@@ -156,10 +165,9 @@ class _Training:
     def _note(self, accuracy: float) -> None:
         self.curve.append((self.step, accuracy))
         if accuracy < self.spec.training.threshold:
-            self.streak, self.streak_began = 0, None
-            return
-        self.streak += 1
-        self.streak_began = self.streak_began or self.examples_seen
+            self.risen_at = None
+        elif self.risen_at is None:
+            self.risen_at = self.examples_seen
 
     def _judge(self, started: float) -> TrialResult:
         """Score the untouched test split, which alone decides whether the trial solved the task."""
@@ -185,7 +193,7 @@ class _Training:
             validation_accuracy=self.curve[-1][1] if self.curve else None,
             steps=self.step,
             examples_seen=self.examples_seen,
-            examples_to_solve=self.streak_began if status is Status.SOLVED else None,
+            examples_to_solve=self.risen_at if status is Status.SOLVED else None,
             num_params=self.model.num_params,
             state_size=self.model.state_size(self.spec.task.seq_len),
             seconds=time.monotonic() - started,

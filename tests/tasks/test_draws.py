@@ -66,6 +66,16 @@ def test_weighted_order_has_the_plackett_luce_law(weights, num_draws):
     assert chisquare(_outcome_counts(drawn, outcomes), expected).pvalue > ALPHA
 
 
+def test_the_first_of_many_draws_from_many_slots_has_the_weights_as_its_law():
+    """Few draws would not tell a sort from a partition, which numpy happens to order there."""
+    weights = np.arange(1, 513) ** -1.5
+    drawn = draw_weighted_order(np.random.default_rng(6), weights, 5_000, 400)
+    law = weights[:4] / weights.sum()
+    counts = np.bincount(drawn[:, 0], minlength=512)
+    expected = 5_000 * np.append(law, 1 - law.sum())
+    assert chisquare(np.append(counts[:4], counts[4:].sum()), expected).pvalue > ALPHA
+
+
 def test_weighted_order_agrees_with_numpy_choice():
     """The public code draws gaps by `choice(replace=False, p=p)`: the same law."""
     weights = np.array([4.0, 2.0, 1.0, 1.0])

@@ -24,7 +24,7 @@ class HybridLayer(Frozen):
     """
 
     name: str = Field(min_length=1)
-    config: SerializeAsAny[MixerConfig]
+    config: SerializeAsAny[MixerConfig] = MixerConfig()
 
     @model_validator(mode="before")
     @classmethod
@@ -32,6 +32,8 @@ class HybridLayer(Frozen):
         if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
             return data  # the fields' own checks say what is wrong
         options = data.get("config", {})
+        if isinstance(options, MixerConfig):
+            options = options.model_dump(mode="json")
         if not isinstance(options, Mapping):
             return data
         return {**data, "config": parse_config(data["name"], options)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -62,6 +63,13 @@ def _load(target: str) -> type[SequenceMixer]:
         ) from None
     if not (isinstance(found, type) and issubclass(found, SequenceMixer)):
         raise MixerError(f"'{target}' must be a subclass of tune_zoo.mixers.base.SequenceMixer, got {found!r}")
+    if inspect.isabstract(found):
+        raise MixerError(
+            f"'{target}' must define {', '.join(sorted(found.__abstractmethods__))}, which it does not"
+        )
+    config = getattr(found, "Config", None)
+    if not (isinstance(config, type) and issubclass(config, MixerConfig)):
+        raise MixerError(f"'{target}' must name its config class, a MixerConfig, as `Config`, got {config!r}")
     return found
 
 
@@ -73,7 +81,10 @@ def parse_config(name: str, options: Mapping[str, Any]) -> MixerConfig:
     """
     config_class = mixer_class(name).Config
     try:
-        return config_class.model_validate_json(json.dumps(options))  # JSON mode: YAML lists become tuples
+        # JSON mode, so that a YAML list may fill a tuple
+        return config_class.model_validate_json(json.dumps(options))
+    except TypeError as error:
+        raise MixerError(f"config of sequence mixer '{name}' must hold plain YAML values: {error}") from None
     except ValidationError as error:
         raise MixerError(f"config of sequence mixer '{name}': {explain(error, model=config_class)}") from None
 

@@ -13,23 +13,14 @@ from typing import Any
 
 from ray import tune
 
-from tune_zoo.plan import Plan
 from tune_zoo.raytune.searcher import SweepSearcher
 from tune_zoo.raytune.session import Placement
 from tune_zoo.raytune.trainable import RecallTrial
-from tune_zoo.record import is_final
-from tune_zoo.result import Status
 from tune_zoo.search.grid import GridSweep
 from tune_zoo.spec import TrialSpec
 from tune_zoo.store import RecordStore
 
 _NODE_FAILURES = 3  # times a trial is started again after its worker or node died
-
-
-def open_sweep(plan: Plan, store: RecordStore) -> GridSweep:
-    """Return the sweep over what the records of a plan lack; lost trials are asked for again."""
-    finished = {trial_id: Status(row["status"]) for trial_id, row in store.rows.items() if is_final(row)}
-    return GridSweep(plan, finished)
 
 
 def run_sweep(

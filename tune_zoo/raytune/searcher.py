@@ -64,6 +64,10 @@ class SweepSearcher(Searcher):
         self._sweep.tell(spec.trial_id, Status(row["status"]) if row else Status.ERROR)
         self._on_change()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle to nothing: Ray pickles its searcher for a restore that is not ours."""
+        return {}
+
     def save(self, checkpoint_path: str) -> None:
         """Save nothing: a run resumes from its records."""
 

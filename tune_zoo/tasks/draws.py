@@ -73,11 +73,12 @@ def draw_others(rng: np.random.Generator, excluded_BK: Tokens, vocab_size: int, 
         Array of shape (B, M).
     """
     num_rows, num_excluded = excluded_BK.shape
-    ranks_BM = rng.integers(0, vocab_size - num_excluded, (num_rows, num_draws))
+    num_allowed = vocab_size - num_excluded
+    ranks_BM = rng.integers(0, num_allowed, (num_rows, num_draws))
     # How many allowed tokens lie below each excluded one: the token of rank u is above it where this is ≤ u.
     allowed_below_BK = np.sort(excluded_BK, axis=1) - np.arange(num_excluded)
-    # One sorted line of all rows, kept apart by an offset wider than a row, serves one binary search for all.
-    offset_B1 = np.arange(num_rows)[:, None] * (vocab_size + 1)
+    # Ranks are under num_allowed, so that with this offset all rows are one sorted line: one binary search.
+    offset_B1 = np.arange(num_rows)[:, None] * num_allowed
     found_BM = np.searchsorted((allowed_below_BK + offset_B1).ravel(), ranks_BM + offset_B1, side="right")
     tokens_BM: Tokens = ranks_BM + found_BM - np.arange(num_rows)[:, None] * num_excluded
     return tokens_BM

@@ -1,0 +1,39 @@
+# One command runs the main job on this machine, one runs the tests; each sets up what it needs in .venv.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: quickstart test check format clean
+
+quickstart: $(VENV)/run.stamp  ## train real models, then print the table and the verdicts and draw the figures
+	$(BIN)/tune_zoo run quickstart
+
+test: check  ## everything CI runs
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine
+	$(BIN)/coverage report
+
+check: $(VENV)/dev.stamp  ## lint, types and import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev.stamp  ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove the environment; results stay
+	rm -rf $(VENV)
+
+# A stamp is the last thing an install writes, so a torn install is done again.
+$(VENV)/run.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .[dev]
+	touch $(VENV)/run.stamp $@

@@ -1,0 +1,75 @@
+"""What the tests share: tiny trials, tiny spaces, and one local Ray for the whole session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tune_zoo.spec import TrialSpec
+
+
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return `base` with nested changes; a value of None takes a key away."""
+    result = dict(base)
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict) and isinstance(result.get(key), dict):
+            result[key] = merged(result[key], value)
+        else:
+            result[key] = value
+    return result
+
+
+HYBRID = {"layers": [{"name": "base_conv", "config": {"kernels": [3]}}, {"name": "attention"}]}
+
+TRIAL: dict[str, Any] = {
+    "task": {"name": "mqar", "seq_len": 16, "num_kv_pairs": 2, "vocab_size": 64, "query_distribution": "uniform"},
+    "model": {"mixer": {"name": "hybrid", "label": "conv_attention", "config": HYBRID}, "d_model": 16},
+    "optimizer": {"learning_rate": 1e-2},
+    "training": {"max_steps": 400, "eval_every": 100, "threshold": 0.95, "num_validation": 500, "num_test": 500},
+    "seed": 0,
+}
+
+SPACE: dict[str, Any] = {
+    "name": "test",
+    "task": {"name": "mqar", "vocab_size": 64, "query_distribution": "uniform"},
+    "mixers": [{"name": "attention"}, {"name": "base_conv"}],
+    "axes": {"seq_len": [8, 16], "num_kv_pairs": [2], "d_model": [4, 8], "seed": [0]},
+    "tuned": {"learning_rate": [0.01, 0.005]},
+    "training": {"max_steps": 20, "eval_every": 10, "num_validation": 50, "num_test": 50, "threshold": 0.95},
+}
+
+
+def trial(**changes: Any) -> TrialSpec:
+    """Return a small trial that attention behind a short convolution solves in about a second."""
+    return TrialSpec.model_validate(merged(TRIAL, changes))
+
+
+@pytest.fixture
+def space_file(tmp_path: Path) -> Any:
+    """Return a writer of space files: changes to a small valid space → path."""
+
+    def write(**changes: Any) -> Path:
+        path = tmp_path / "space.yaml"
+        path.write_text(yaml.safe_dump(merged(SPACE, changes)))
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def local_ray() -> Iterator[None]:
+    """One local Ray with logical GPUs for all tests that need one: each start costs seconds."""
+    from tune_zoo.raytune.environment import quiet
+
+    quiet()
+    import ray
+
+    ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()

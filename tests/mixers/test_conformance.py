@@ -1,0 +1,229 @@
+"""The conformance suite can fail: each promise broken on purpose is caught by the check that is for it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tune_zoo.errors import MixerError
+from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
+from tune_zoo.mixers.ops import causal_conv
+from tune_zoo.testing import SequenceMixerConformance
+
+
+class Decay(SequenceMixer):
+    """A mixer that keeps every promise: S_t = γ ⊙ S_{t−1} + x_t, y_t = W S_t + b."""
+
+    Config = MixerConfig
+
+    def __init__(self, config, *, d_model, seq_len, layer_idx, num_layers):
+        super().__init__(config, d_model=d_model, seq_len=seq_len, layer_idx=layer_idx, num_layers=num_layers)
+        self.gamma = nn.Parameter(0.5 + 0.3 * torch.rand(d_model))
+        self.proj = nn.Linear(d_model, d_model, bias=False)
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def taps(self, length: int) -> Tensor:
+        return torch.stack([self.gamma**lag for lag in range(length)])
+
+    def forward(self, x_BLD):
+        return self.proj(causal_conv(x_BLD, self.taps(x_BLD.shape[1]))) + self.bias
+
+    def forward_at(self, x_BLD, at_BQ):
+        return self.proj(take(causal_conv(x_BLD, self.taps(x_BLD.shape[1])), at_BQ)) + self.bias
+
+    def initial_state(self, batch_size, *, dtype, device):
+        return (torch.zeros(batch_size, self.d_model, dtype=dtype, device=device),)
+
+    def step(self, x_BD, state: State, position):
+        s_BD = self.gamma * state[0] + x_BD
+        return self.proj(s_BD) + self.bias, (s_BD,)
+
+    def state_size(self, seq_len):
+        return self.d_model
+
+
+class TestDecay(SequenceMixerConformance):
+    name = f"{__name__}:Decay"
+
+
+class Leaky(Decay):
+    def forward(self, x_BLD):
+        return super().forward(x_BLD) + 1e-6 * x_BLD.roll(-1, dims=1)
+
+
+class LeakyThroughAMean(Decay):
+    def forward(self, x_BLD):
+        return super().forward(x_BLD - 1e-6 * x_BLD.mean(1, keepdim=True))
+
+
+class LeakyInItsGradient(Decay):
+    def forward(self, x_BLD):
+        future_BLD = x_BLD.flip(1).cumsum(1).flip(1)
+        return super().forward(x_BLD) + 1e-6 * (future_BLD - future_BLD.detach())
+
+
+class WrongDecay(Decay):
+    def taps(self, length):
+        return super().taps(length) * (1 + 1e-8 * torch.arange(length)).unsqueeze(1)
+
+
+class WrongGradient(Decay):
+    def taps(self, length):
+        taps_KD = super().taps(length)
+        return torch.cat([taps_KD[:3], taps_KD[3:].detach()])
+
+
+class WrongInOneLengthOnly(Decay):
+    def taps(self, length):
+        return super().taps(length) * (1.001 if length == 63 else 1)
+
+
+class DropsATermAtPositions(Decay):
+    def forward_at(self, x_BLD, at_BQ):
+        return super().forward_at(x_BLD, at_BQ) - self.bias
+
+
+class IgnoresTheOrderOfPositions(Decay):
+    def forward_at(self, x_BLD, at_BQ):
+        return super().forward_at(x_BLD, at_BQ.sort(1).values)
+
+
+class CutsGradientsAtPositions(Decay):
+    def forward_at(self, x_BLD, at_BQ):
+        return super().forward_at(x_BLD.detach(), at_BQ)
+
+
+class MixesRows(Decay):
+    def forward(self, x_BLD):
+        return super().forward(x_BLD - 1e-6 * x_BLD.mean(0))
+
+
+class ReturnsFloat32(Decay):
+    def forward(self, x_BLD):
+        return super().forward(x_BLD).float()
+
+
+class ChangesItsInput(Decay):
+    def forward(self, x_BLD):
+        y_BLD = super().forward(x_BLD)
+        x_BLD.detach().mul_(2)
+        return y_BLD
+
+
+class OverflowsAtTheStart(Decay):
+    def forward(self, x_BLD):
+        return super().forward(x_BLD) + torch.sqrt(self.bias.abs())  # infinite slope at zero
+
+
+class DeadParameter(Decay):
+    def __init__(self, config, **size):
+        super().__init__(config, **size)
+        self.unused = nn.Parameter(torch.ones(3))
+
+
+class SeedsItself(Decay):
+    def __init__(self, config, **size):
+        super().__init__(config, **size)
+        generator = torch.Generator()
+        generator.seed()
+        self.bias = nn.Parameter(torch.randn(self.d_model, generator=generator))
+
+
+class NoisyInEvaluation(Decay):
+    def forward(self, x_BLD):
+        return super().forward(nn.functional.dropout(x_BLD, 0.1))
+
+
+class RefusesWithoutReason(Decay):
+    def __init__(self, config, **size):
+        super().__init__(config, **size)
+        if self.d_model == 1:
+            raise MixerError("too small")
+
+
+class WrongAtWidthOne(Decay):
+    def forward(self, x_BLD):
+        return super().forward(x_BLD).squeeze(-1).view_as(x_BLD) * (2 if self.d_model == 1 else 1)
+
+
+class ForgetsTheLastPosition(Decay):
+    def state_size(self, seq_len):
+        return self.d_model * min(seq_len, 1) - (seq_len == 12)
+
+
+class StateOnTheCpu(Decay):
+    def initial_state(self, batch_size, *, dtype, device):
+        return super().initial_state(batch_size, dtype=dtype, device=torch.device("cpu"))
+
+
+class KeepsAWeightOutOfTheStateDict(Decay):
+    def __init__(self, config, **size):
+        super().__init__(config, **size)
+        self.register_buffer("hidden", torch.randn(self.d_model), persistent=False)
+
+    def forward(self, x_BLD):
+        return super().forward(x_BLD) * self.hidden
+
+
+CAUGHT_BY = [
+    (Leaky, "test_the_future_changes_nothing", (12, 12)),
+    (LeakyThroughAMean, "test_the_future_changes_nothing", (12, 7)),
+    (LeakyInItsGradient, "test_the_future_changes_nothing", (63, 63)),
+    (WrongDecay, "test_agrees_with_its_recurrence", (12, 12)),
+    (WrongGradient, "test_agrees_with_its_recurrence", (12, 12)),
+    (WrongInOneLengthOnly, "test_agrees_with_its_recurrence", (63, 63)),
+    (DropsATermAtPositions, "test_forward_at_is_forward_taken_there", (12, 12)),
+    (IgnoresTheOrderOfPositions, "test_forward_at_is_forward_taken_there", (12, 12)),
+    (CutsGradientsAtPositions, "test_forward_at_is_forward_taken_there", (12, 12)),
+    (MixesRows, "test_rows_are_independent", ()),
+    (ReturnsFloat32, "test_shape_and_dtype", (torch.float64, 1e-12)),
+    (ChangesItsInput, "test_shape_and_dtype", (torch.float32, 1e-4)),
+    (OverflowsAtTheStart, "test_gradients_reach_every_parameter", ()),
+    (DeadParameter, "test_gradients_reach_every_parameter", ()),
+    (SeedsItself, "test_chance_is_the_models_own", ()),
+    (NoisyInEvaluation, "test_chance_is_the_models_own", ()),
+    (RefusesWithoutReason, "test_small_widths", (1,)),
+    (WrongAtWidthOne, "test_small_widths", (1,)),
+    (ForgetsTheLastPosition, "test_state_size_is_what_the_recurrence_carries", (12,)),
+    (StateOnTheCpu, "test_devices", ()),
+    (KeepsAWeightOutOfTheStateDict, "test_copies_carry_everything", ()),
+]
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "arguments"), CAUGHT_BY, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_a_broken_promise_is_caught(broken, check, arguments):
+    class Suite(SequenceMixerConformance):
+        name = f"{__name__}:{broken.__name__}"
+
+    with pytest.raises(AssertionError):
+        getattr(Suite(), check)(*arguments)
+
+
+def test_every_check_is_shown_to_fail():
+    checks = {name for name in vars(SequenceMixerConformance) if name.startswith("test_")}
+    assert checks - {check for _, check, _ in CAUGHT_BY} == {"test_autocast"}
+
+
+def test_autocast_can_fail():
+    class InfiniteUnderAutocast(SequenceMixerConformance):
+        name = f"{__name__}:Decay"
+
+        def build(self, **size):
+            mixer = super().build(**size)
+            with torch.no_grad():
+                mixer.proj.weight.mul_(1e300)  # beyond float32
+            return mixer
+
+    with pytest.raises(AssertionError, match="under autocast"):
+        InfiniteUnderAutocast().test_autocast()
+
+
+def test_a_parameter_without_gradient_may_be_declared():
+    class Declared(SequenceMixerConformance):
+        name = f"{__name__}:DeadParameter"
+        without_gradient = frozenset({"unused"})
+
+    Declared().test_gradients_reach_every_parameter()

@@ -1,0 +1,47 @@
+"""Rich tables of plans and of results."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from analysis import Analysis
+from tune_zoo.plan import Cell, Plan
+
+
+def widths_table(results: Analysis) -> Table:
+    """Return the minimal widths and the verdict, a row a mixer and a column a sequence length."""
+    lengths = sorted({width.seq_len for fit in results.fits for width in fit.widths})
+    table = Table(
+        title=f"minimal width that solves (accuracy ≥ {results.threshold:g}): (fails, solves]", title_justify="left"
+    )
+    table.add_column("mixer", no_wrap=True)
+    for length in lengths:
+        table.add_column(f"N = {length}", justify="right", no_wrap=True)
+    table.add_column("exponent b [95 %]", justify="right")
+    table.add_column("verdict")
+    for fit in results.fits:
+        texts = {width.seq_len: width.text() for width in fit.widths}
+        table.add_row(fit.label, *(texts.get(n, "") for n in lengths), fit.exponent(), str(fit.verdict))
+    return table
+
+
+def plan_table(plan: Plan) -> Table:
+    """Return what a plan would train, a row a mixer and length."""
+    groups: dict[tuple[str, int, int], list[Cell]] = {}
+    for cell in plan.cells:
+        groups.setdefault(cell.axes[:3], []).append(cell)
+    table = Table(title=f"{plan.space.name}: what the whole grid would train", title_justify="left")
+    for heading in ("mixer", "N", "pairs", "widths", "seeds", "trials ≤", "TFLOP ≤"):
+        table.add_column(heading, justify="left" if heading in ("mixer", "widths") else "right")
+    for (mixer, seq_len, pairs), cells in sorted(groups.items()):
+        widths = sorted({cell.axes[3] for cell in cells})
+        table.add_row(
+            mixer,
+            str(seq_len),
+            str(pairs),
+            " ".join(map(str, widths)),
+            str(len({cell.axes[4] for cell in cells})),
+            str(sum(len(cell.trials) for cell in cells)),
+            f"{sum(cell.flops * len(cell.trials) for cell in cells) / 1e12:,.3g}",
+        )
+    return table
