@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import tune_zoo
+from analysis.errors import AnalysisError
 from tune_zoo.errors import TuneZooError
 
 app = typer.Typer(
@@ -117,8 +118,9 @@ def export(
 
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, never a traceback."""
+    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: a mixer of one's own lies beside the space
     try:
         app()
-    except TuneZooError as error:
+    except (TuneZooError, AnalysisError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -9,6 +10,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tune_zoo.errors import nearest
 
 _BRANCH_MARKERS = ("int", "float", "list[", "dict[", "literal", "function-", "tuple[", "str", "constrained-")
+
+_WORDS = {
+    "list_type": "must be a list",
+    "dict_type": "must be a mapping",
+    "model_type": "must be a mapping",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "string_type": "must be a text",
+    "bool_type": "must be true or false",
+}  # of the types of errors that pydantic tells in the words of JSON
 
 
 class Frozen(BaseModel):
@@ -27,19 +39,32 @@ def explain(error: ValidationError, *, model: type[BaseModel]) -> str:
     Returns:
         One clause an error, joined by semicolons; the branches of a union are told once.
     """
-    clauses: dict[str, str] = {}
+    places: dict[str, list[dict[str, Any]]] = {}
     for item in error.errors(include_url=False):
-        where = ".".join(str(part) for part in item["loc"] if not _is_union_branch(part))
-        clauses.setdefault(where, _clause(where, dict(item), model))
-    return "; ".join(clauses.values())
+        places.setdefault(_where(item["loc"]), []).append(dict(item))
+    clauses = [_clause(where, items, model) for where, items in places.items() if not _told_deeper(where, places)]
+    return "; ".join(clauses)
+
+
+def _where(loc: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in loc if not _is_union_branch(part))
+
+
+def _told_deeper(where: str, places: Mapping[str, list[dict[str, Any]]]) -> bool:
+    """Whether an error only says that a value, wrong further in, is not of the other kind its field allows."""
+    shallow = all(item["type"] in _WORDS or item["type"] == "too_short" for item in places[where])
+    return shallow and any(other.startswith(f"{where}.") for other in places)
 
 
 def _is_union_branch(part: int | str) -> bool:
     return isinstance(part, str) and part.startswith(_BRANCH_MARKERS)
 
 
-def _clause(where: str, item: dict[str, Any], model: type[BaseModel]) -> str:
+def _clause(where: str, items: list[dict[str, Any]], model: type[BaseModel]) -> str:
+    """Tell what is wrong at one place; more than one error there are the kinds of value a union allows."""
     prefix = f"{where}: " if where else ""
+    telling = [item for item in items if item["type"] not in _WORDS and item["type"] != "literal_error"]
+    item = telling[0] if telling else items[0]
     if item["type"] == "extra_forbidden":
         known = _known_keys(model, item["loc"])
         name = str(item["loc"][-1])
@@ -47,10 +72,14 @@ def _clause(where: str, item: dict[str, Any], model: type[BaseModel]) -> str:
         return f"{prefix}unknown key '{name}'{nearest(name, known)}{listed}"
     if item["type"] == "missing":
         return f"{prefix}is required and was not given"
-    message = str(item["msg"]).removeprefix("Value error, ")
     if item["type"] in ("value_error", "union_tag_invalid"):
-        return f"{prefix}{message}"
-    return f"{prefix}{message[0].lower()}{message[1:]}, got {item['input']!r}"
+        return f"{prefix}{_rule(item)}"
+    return f"{prefix}{' or '.join(dict.fromkeys(map(_rule, telling[:1] or items)))}, got {item['input']!r}"
+
+
+def _rule(item: dict[str, Any]) -> str:
+    message = _WORDS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
+    return message.replace("Input should", "must")
 
 
 def _known_keys(model: type[BaseModel], loc: tuple[int | str, ...]) -> list[str]:

@@ -12,7 +12,8 @@ def widths_table(results: Analysis) -> Table:
     """Return the minimal widths and the verdict, a row a mixer and a column a sequence length."""
     lengths = sorted({width.seq_len for fit in results.fits for width in fit.widths})
     table = Table(
-        title=f"minimal width that solves (accuracy ≥ {results.threshold:g}): (fails, solves]", title_justify="left"
+        title=f"minimal width that solves (accuracy ≥ {results.threshold:g}): (fails, solves]",
+        title_justify="left",
     )
     table.add_column("mixer", no_wrap=True)
     for length in lengths:

@@ -4,7 +4,7 @@ Subclass it in a test file and pytest runs every check:
 
     class TestMyMixer(SequenceMixerConformance):
         name = "my_package.my_module:MyMixer"
-        options = {"num_heads": 2}
+        options: ClassVar = {"num_heads": 2}
 
 The module needs pytest (the extra `dev`). Checks run on the CPU, in float64 unless they say otherwise, with the
 parameters moved off their initial values, so that a term which starts at zero cannot be dropped unseen.

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from scipy.special import ndtr
 from simulated_tables import HALF_OCTAVES, SEQ_LENS, draw_counts, exact_counts
 
 from analysis.errors import CountsError
@@ -34,23 +35,25 @@ def prior(sigma, lapse, tau):
     )
 
 
-def plain_length(u, line, widths, solved, tried, sigma, lapse, guess):
+def plain_length(u, line, counts, values):
+    sigma, lapse, guess = values
     total = 1.0
-    for d, k, m in zip(widths, solved, tried, strict=True):
+    for d, k, m in zip(*counts, strict=True):
         p = guess + (1 - guess - lapse) * 0.5 * (1 + erf((np.log(d) - line - u) / sigma / sqrt(2)))
         total *= p**k * (1 - p) ** (m - k)
     return total
 
 
-def plain_likelihood(alpha, b, K, M, seq_lens, widths):
+def plain_likelihood(alpha, b, table):
     """The law's likelihood by loops and adaptive quadrature."""
+    K, M, seq_lens, widths = table
     center = np.mean(np.log(seq_lens))
     total = 0.0
     for sigma, lapse, guess, tau in itertools.product(SIGMA, LAPSE, GUESS, TAU):
         product = prior(sigma, lapse, tau)
         for n, k, m in zip(seq_lens, K, M, strict=True):
             line = alpha + b * (np.log(n) - center)
-            arguments = (line, widths, k, m, sigma, lapse, guess)
+            arguments = (line, (widths, k, m), (sigma, lapse, guess))
             if tau == 0.0:
                 product *= plain_length(0.0, *arguments)
             else:
@@ -63,11 +66,11 @@ def plain_likelihood(alpha, b, K, M, seq_lens, widths):
 
 
 def test_likelihood_against_loops_and_quadrature():
-    K, M, seq_lens, widths = [[0, 2], [0.5, 1]], [[2, 2], [3, 1]], [32, 128], [16, 64]
-    law = fit_law(K, M, seq_lens, widths)
+    table = [[0, 2], [0.5, 1]], [[2, 2], [3, 1]], [32, 128], [16, 64]
+    law = fit_law(*table)
     points = [(40, 40), (60, 66), (70, 20), (85, 100)]
     mass = np.array([law.mass[i, j] for i, j in points])
-    plain = np.array([plain_likelihood(law.alpha[i], law.b[j], K, M, seq_lens, widths) for i, j in points])
+    plain = np.array([plain_likelihood(law.alpha[i], law.b[j], table) for i, j in points])
     np.testing.assert_allclose(mass / mass[0], plain / plain[0], rtol=0.01)
 
 
@@ -99,17 +102,20 @@ def test_length_posterior_against_direct_sums():
 
 @pytest.mark.parametrize("b", [0.0, 0.3, 0.5, 1.0, 1.5])
 def test_noiseless_recovery(b):
-    widths = tuple(float(8 * 2 ** (i / 4)) for i in range(25))
-    law = fit_law(*exact_counts(b, seeds=8, widths=widths), SEQ_LENS, widths)
-    assert law.b_median == pytest.approx(b, abs=0.05)
+    # Expected counts are fractional and carry no noise, not even that of whole seeds on a grid of widths.
+    x = np.log(SEQ_LENS) - np.log(SEQ_LENS).mean()
+    margin = np.log(HALF_OCTAVES) - np.log(64) - b * x[:, None]
+    M = np.full(margin.shape, 50.0)
+    law = fit_law(M * (0.01 + 0.91 * ndtr(margin / 0.2)), M, SEQ_LENS, HALF_OCTAVES)
+    assert law.b_median == pytest.approx(b, abs=0.02)
     assert law.b_interval[0] < b < law.b_interval[1]
-    assert law.line([np.exp(law.center)]).median[0] == pytest.approx(64, rel=0.1)
+    assert law.line([np.exp(law.center)]).median[0] == pytest.approx(64, rel=0.03)
 
 
 swept = st.tuples(st.integers(0, 10_000), st.sampled_from([0.0, 0.5, 1.0]))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(swept, st.floats(2.0, 40.0))
 def test_scaling_all_widths_leaves_b_unchanged(drawn, factor):
     K, M = draw_counts(np.random.default_rng(drawn[0]), drawn[1])
@@ -121,7 +127,7 @@ def test_scaling_all_widths_leaves_b_unchanged(drawn, factor):
     assert other.line(n).median[0] == pytest.approx(factor * one.line(n).median[0], rel=0.03)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(swept, st.integers(2, 64))
 def test_scaling_all_lengths_leaves_the_posterior_unchanged(drawn, factor):
     K, M = draw_counts(np.random.default_rng(drawn[0]), drawn[1])
@@ -130,7 +136,7 @@ def test_scaling_all_lengths_leaves_the_posterior_unchanged(drawn, factor):
     np.testing.assert_allclose(other.b_mass, one.b_mass, atol=1e-5)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(swept, st.permutations(range(4)))
 def test_order_of_lengths_is_irrelevant(drawn, order):
     K, M = draw_counts(np.random.default_rng(drawn[0]), drawn[1])
@@ -166,8 +172,10 @@ def test_more_seeds_make_b_surer():
 def test_odds_follow_the_truth():
     flat = fit_law(*exact_counts(0.0), SEQ_LENS, HALF_OCTAVES)
     steep = fit_law(*exact_counts(1.0), SEQ_LENS, HALF_OCTAVES)
-    assert flat.odds_constant > 5 > 0.01 > flat.odds_linear
-    assert steep.odds_linear > 5 > 0.01 > steep.odds_constant
+    assert flat.odds_constant > 5
+    assert flat.odds_linear < 0.01
+    assert steep.odds_linear > 5
+    assert steep.odds_constant < 0.01
 
 
 def test_line_and_its_band():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
@@ -18,12 +20,12 @@ class TestAttention(SequenceMixerConformance):
 
 class TestFourHeads(SequenceMixerConformance):
     name = "attention"
-    options = {"num_heads": 4}  # noqa: RUF012
+    options: ClassVar = {"num_heads": 4}
 
 
 class TestDropoutInEvaluation(SequenceMixerConformance):
     name = "attention"
-    options = {"num_heads": 2, "dropout": 0.5}  # noqa: RUF012
+    options: ClassVar = {"num_heads": 2, "dropout": 0.5}
 
 
 def attention(*, d_model: int = 8, seq_len: int = 12, **options: object) -> Attention:

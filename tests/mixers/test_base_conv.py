@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 import torch
 
@@ -22,17 +24,17 @@ class TestLong(SequenceMixerConformance):
 
 class TestImplicit(SequenceMixerConformance):
     name = "base_conv"
-    options = {"kernels": ["implicit"]}  # noqa: RUF012
+    options: ClassVar = {"kernels": ["implicit"]}
 
 
 class TestOneTap(SequenceMixerConformance):
     name = "base_conv"
-    options = {"kernels": [1], "bias": "channel"}  # noqa: RUF012
+    options: ClassVar = {"kernels": [1], "bias": "channel"}
 
 
 class TestAsInPublicCode(SequenceMixerConformance):
     name = "base_conv"
-    options = {"kernels": [3, "long"], "bias": "channel", "inner_residual": True}  # noqa: RUF012
+    options: ClassVar = {"kernels": [3, "long"], "bias": "channel", "inner_residual": True}
     layer_idx = 1
 
 

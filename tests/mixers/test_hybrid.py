@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 import torch
 
@@ -19,23 +21,23 @@ ATTENTION = {"name": "attention", "config": {"num_heads": 2}}
 
 class TestStackFirst(SequenceMixerConformance):
     name = "hybrid"
-    options = {"layers": [SHORT, ATTENTION]}  # noqa: RUF012
+    options: ClassVar = {"layers": [SHORT, ATTENTION]}
 
 
 class TestStackSecond(SequenceMixerConformance):
     name = "hybrid"
-    options = {"layers": [SHORT, ATTENTION]}  # noqa: RUF012
+    options: ClassVar = {"layers": [SHORT, ATTENTION]}
     layer_idx = 1
 
 
 class TestSum(SequenceMixerConformance):
     name = "hybrid"
-    options = {"layers": [SHORT, ATTENTION], "combine": "sum"}  # noqa: RUF012
+    options: ClassVar = {"layers": [SHORT, ATTENTION], "combine": "sum"}
 
 
 class TestNested(SequenceMixerConformance):
     name = "hybrid"
-    options = {  # noqa: RUF012
+    options: ClassVar = {
         "layers": [
             {"name": "hybrid", "config": {"layers": [SHORT, ATTENTION, {"name": "long_conv"}], "combine": "sum"}}
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 
 from tune_zoo.mixers.registry import build, parse_config
@@ -19,7 +21,7 @@ class TestLong(SequenceMixerConformance):
 
 class TestImplicit(SequenceMixerConformance):
     name = "long_conv"
-    options = {"kernels": ["implicit"], "bias": "channel"}  # noqa: RUF012
+    options: ClassVar = {"kernels": ["implicit"], "bias": "channel"}
 
 
 def test_it_is_base_conv_without_its_gate():

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import analysis
+from analysis.__main__ import main
+
+DATA = Path(__file__).parent / "data"
+
+
+def test_command_writes_and_tells(tmp_path, capsys):
+    out = tmp_path / "figures"
+    assert main([str(DATA / "base_conv_cpu_scale.csv"), "--out", str(out), "--threshold", "0.95"]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert "base_conv  (16, 24]  (32, 48]  (48, 64]  (48, 64]  (64, 96]" in told.out
+    assert "base_conv: power law, d* ∝ N^0.69" in told.out
+    names = {
+        "accuracy.png",
+        "accuracy.svg",
+        "minimal_width.png",
+        "minimal_width.svg",
+        "minimal_widths.csv",
+        "fits.csv",
+    }
+    assert {file.name for file in out.iterdir()} == names
+    assert pd.read_csv(out / "fits.csv")["verdict"].tolist() == ["power law"]
+    assert len(pd.read_csv(out / "minimal_widths.csv")) == 5
+
+
+@pytest.mark.parametrize(
+    ("table", "extra", "said"),
+    [
+        ("absent.csv", [], "must exist"),
+        ("bad.csv", [], "must have the column 'mixer'"),
+        ("good.csv", ["--threshold", "95"], "threshold must be over 0 and at most 1"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(tmp_path, capsys, table, extra, said):
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "good.csv").write_text((DATA / "zoology_figure2.csv").read_text())
+    out = tmp_path / "out"
+    assert main([str(tmp_path / table), "--out", str(out), *extra]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert told.err.startswith("error: ")
+    assert said in told.err
+    assert not out.exists()
+
+
+def test_folder_that_cannot_be_made(tmp_path, capsys):
+    (tmp_path / "taken").touch()
+    assert main([str(DATA / "base_conv_cpu_scale.csv"), "--out", str(tmp_path / "taken")]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_as_a_process_of_its_own():
+    help_text = subprocess.run(
+        [sys.executable, "-m", "analysis", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "example:" in help_text
+    usage = subprocess.run([sys.executable, "-m", "analysis"], capture_output=True, text=True, check=False)
+    assert usage.returncode == 2
+    assert "Traceback" not in usage.stderr
+
+
+def test_posterior_alone_needs_neither_pandas_nor_matplotlib():
+    code = (
+        "import sys, analysis; analysis.fit_law;"
+        "print([m for m in ('pandas', 'matplotlib', 'torch', 'ray', 'tune_zoo') if m in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_public_names():
+    assert all(getattr(analysis, name) is not None for name in analysis.__all__)
+    assert set(analysis.__all__) == set(analysis._HOMES)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = analysis.nothing

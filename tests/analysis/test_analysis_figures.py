@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import _pylab_helpers
+from simulated_tables import table_of
+
+from analysis import analyse, write
+from analysis.figure_accuracy import accuracy_panels, draw_accuracy
+from analysis.figure_law import draw_law, law_panels
+from analysis.output import render
+from analysis.style import looks, spread
+
+
+def overlaps(figure) -> list[tuple[str, str]]:
+    """Pairs of visible texts of a figure that cover one another."""
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    texts = [t for t in figure.findobj(mpl.text.Text) if t.get_visible() and t.get_text().strip()]
+    boxes = []
+    for text in texts:
+        box = mpl.text.Text.get_window_extent(text, renderer)
+        axes = text.axes
+        hidden = (
+            axes is not None and text in axes.get_xticklabels() + axes.get_yticklabels() and not _shown(text, axes)
+        )
+        if not hidden:
+            boxes.append((text.get_text(), box))
+    return [
+        (a, b)
+        for i, (a, box) in enumerate(boxes)
+        for b, other in boxes[i + 1 :]
+        if box.shrunk(0.9, 0.7).overlaps(other.shrunk(0.9, 0.7))
+    ]
+
+
+def _shown(text, axes) -> bool:
+    ticks = [*axes.xaxis.get_major_ticks(), *axes.yaxis.get_major_ticks()]
+    return any(tick.label1 is text and tick.label1.get_visible() for tick in ticks)
+
+
+SIX = {"attention": 0.0, "base_conv": 1.0, "long_conv": 0.7, "hybrid": 0.2, "pkg.mod:MyMixer": 0.5, "hyena": 0.9}
+
+
+def several(mixers, seq_lens):
+    tables = [
+        table_of(lambda n, b=SIX[mixer]: 24 * (n / 64) ** b, mixer=mixer, seq_lens=seq_lens) for mixer in mixers
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+CASES = {
+    "one mixer, one length": (several(["base_conv"], (64,)), 0.9),
+    "two mixers": (several(["attention", "base_conv"], (64, 128, 256)), 0.9),
+    "six mixers, eight lengths": (several(list(SIX), tuple(2**i for i in range(5, 13))), 0.9),
+    "five lengths": (several(["attention", "base_conv", "hyena"], tuple(2**i for i in range(5, 10))), 0.9),
+}
+
+
+@pytest.mark.parametrize(("table", "threshold"), CASES.values(), ids=list(CASES))
+def test_nothing_overlaps(table, threshold):
+    analysis = analyse(table, threshold)
+    assert overlaps(draw_accuracy(accuracy_panels(analysis), threshold)) == []
+    assert overlaps(draw_law(law_panels(analysis.fits))) == []
+
+
+def test_published_table_is_drawn_without_overlap(zoology):
+    analysis = analyse(zoology, 0.9)
+    assert overlaps(draw_accuracy(accuracy_panels(analysis), 0.9)) == []
+    assert overlaps(draw_law(law_panels(analysis.fits))) == []
+
+
+def test_panels_hold_the_computed_data(zoology):
+    panels = accuracy_panels(analyse(zoology, 0.9))
+    assert [(panel.seq_len, panel.num_kv_pairs) for panel in panels] == [(64, 4), (128, 8), (256, 16), (512, 64)]
+    first = {series.mixer: series for series in panels[0].series}["base_conv"]
+    assert first.d_model.tolist() == [64, 128, 256, 512]
+    assert first.accuracy.tolist() == [0.70, 0.95, 0.97, 1.00]
+    assert first.width.text() == "(64, 128]"
+
+
+def test_axes_are_in_powers_of_two(zoology):
+    analysis = analyse(zoology, 0.9)
+    figure = draw_accuracy(accuracy_panels(analysis), 0.9)
+    figure.canvas.draw()
+    last = figure.axes[-1]
+    assert last.get_xscale() == "log"
+    assert [text.get_text() for text in last.get_xticklabels()] == ["64", "128", "256", "512"]
+
+
+def test_a_mixer_missing_in_the_last_panel_gets_a_legend():
+    table = pd.concat([table_of(lambda n: 24), table_of(lambda n: 32, mixer="h3", seq_lens=(64, 128))])
+    figure = draw_accuracy(accuracy_panels(analyse(table)), 0.99)
+    assert {"base_conv", "h3"} <= {text.get_text() for text in figure.legends[0].get_texts()}
+
+
+def test_diverged_trials_are_crosses_and_lost_ones_are_absent():
+    table = table_of(lambda n: 24).assign(status="unsolved")
+    table.loc[0:2, ["status", "accuracy"]] = ["diverged", np.nan]
+    table.loc[3:5, ["status", "accuracy"]] = ["error", np.nan]
+    panels = accuracy_panels(analyse(table))
+    assert np.isnan(panels[0].series[0].accuracy).sum() == 3
+    assert 16 not in panels[0].series[0].d_model
+    labels = [text.get_text() for text in draw_accuracy(panels, 0.99).legends[0].get_texts()]
+    assert "diverged" in labels
+
+
+@pytest.mark.parametrize("accuracy", [np.nan, 0.0, 1.0])
+def test_extreme_tables_can_be_drawn(accuracy):
+    assert len(render(analyse(table_of(lambda n: 32).assign(accuracy=accuracy)))) == 6
+
+
+def test_lost_table_can_be_drawn():
+    assert len(render(analyse(table_of(lambda n: 32).assign(accuracy=np.nan, status="error")))) == 6
+
+
+def test_known_mixers_keep_their_look_in_any_company():
+    alone = looks(["base_conv"])["base_conv"]
+    crowd = looks(["base_conv", "attention", "zzz", "aaa", "rwkv4"])
+    assert crowd["base_conv"] == alone
+    assert len({look.color for look in crowd.values()}) == len(crowd)
+    assert len({look.marker for look in crowd.values()}) == len(crowd)
+    assert len(looks(f"mixer{i}" for i in range(25))) == 25
+
+
+def test_spread_keeps_order_and_distance():
+    placed = spread([1.0, 0.99, 0.2, 0.98], 0.1, 0.0, 1.0)
+    assert placed[0] > placed[1] > placed[3] > placed[2]
+    assert np.diff(sorted(placed)).min() >= 0.1 - 1e-9
+    assert max(placed) <= 1.0
+    assert spread([0.5], 0.1, 0.0, 1.0) == [0.5]
+    assert np.diff(spread([0.0] * 20, 0.1, 0.0, 1.0)).min() == pytest.approx(0.1)
+
+
+def test_no_global_state_and_the_same_bytes(zoology, tmp_path):
+    before = dict(mpl.rcParams)
+    one = render(analyse(zoology, 0.9))
+    other = render(analyse(zoology, 0.9))
+    assert dict(mpl.rcParams) == before
+    assert _pylab_helpers.Gcf.get_all_fig_managers() == []
+    assert one == other
+    assert b"<dc:date>" not in one["accuracy.svg"]
+    files = write(analyse(zoology, 0.9), tmp_path / "new" / "folder")
+    assert [file.name for file in files] == sorted(one)
+    assert {file.name for file in (tmp_path / "new" / "folder").iterdir()} == set(one)
+    assert all(file.read_bytes() == one[file.name] for file in files)
+
+
+def test_a_failed_rename_leaves_nothing(zoology, tmp_path, monkeypatch):
+    analysis = analyse(zoology, 0.9)
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write(analysis, tmp_path)
+    assert list(tmp_path.iterdir()) == []

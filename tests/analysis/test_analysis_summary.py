@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulated_tables import OCTAVES, table_of
+
+from analysis import DEFAULT_THRESHOLD, FitResult, Verdict, analyse
+from analysis.errors import AnalysisError
+
+
+def fit_of(table, label, threshold=0.99) -> FitResult:
+    return {fit.label: fit for fit in analyse(table, threshold).fits}[label]
+
+
+def test_published_table_base_conv(zoology):
+    fit = fit_of(zoology, "base_conv", 0.9)
+    assert fit.law.b_median == pytest.approx(1.19, abs=0.05)
+    assert fit.law.b_interval == pytest.approx((0.45, 2.33), abs=0.05)
+    assert [width.text() for width in fit.widths] == ["(64, 128]", "(256, 512]", "(256, 512]", "> 512"]
+    assert fit.verdict is Verdict.UNDETERMINED
+    assert "no width solved at seq_len 512" in fit.reason
+    assert fit.advice == ("try d_model 1024 and 2048 at seq_len 512, where no width over 512 was tried",)
+
+
+def test_published_table_attention(zoology):
+    fit = fit_of(zoology, "attention", 0.9)
+    assert fit.law.b_interval == pytest.approx((-0.93, 2.34), abs=0.05)
+    assert fit.verdict is Verdict.UNDETERMINED
+    assert "every width solved at seq_len 64, 128, 256 and 512" in fit.sentence()
+    assert "try d_model 8, 16 and 32 at seq_len 64 and 512" in fit.sentence()
+    assert fit.tied
+    assert "so b mixes both" in fit.sentence()
+
+
+def test_trained_table(cpu_scale):
+    fit = fit_of(cpu_scale, "base_conv", 0.95)
+    assert fit.law.b_median == pytest.approx(0.69, abs=0.03)
+    assert fit.law.b_interval == pytest.approx((0.40, 0.96), abs=0.05)
+    assert fit.law.b_sd == pytest.approx(0.14, abs=0.01)
+    assert fit.verdict is Verdict.POWER_LAW
+    assert fit.sentence().startswith("base_conv: power law, d* ∝ N^0.69 [0.")
+    assert "constant excluded (odds 1:" in fit.sentence()
+    assert not fit.tied
+    assert all(length.interval[0] < length.median < length.interval[1] for length in fit.lengths)
+
+
+def test_stricter_threshold_needs_wider_models(zoology):
+    at = {t: fit_of(zoology, "base_conv", t).law.line([128.0]).median[0] for t in (0.7, 0.8, 0.9)}
+    assert at[0.7] < at[0.8] < at[0.9]
+
+
+def test_sentences_of_clear_laws():
+    flat = fit_of(table_of(lambda n: 32, seeds=6), "base_conv")
+    assert flat.sentence().startswith("base_conv: constant, b = ")
+    assert "linear excluded (odds " in flat.sentence()
+    steep = fit_of(table_of(lambda n: n / 4, seeds=6), "base_conv")
+    assert steep.sentence().startswith("base_conv: linear, b = ")
+    assert "constant excluded (odds " in steep.sentence()
+    assert flat.advice == steep.advice == ()
+
+
+def test_tied_fixed_and_crossed_axes():
+    def minimal(n):
+        return n / 4
+
+    fixed = analyse(table_of(minimal)).fits
+    assert [(fit.label, fit.tied) for fit in fixed] == [("base_conv", False)]
+    tied = analyse(table_of(minimal, pairs=lambda n: n // 16)).fits
+    assert [(fit.label, fit.tied) for fit in tied] == [("base_conv", True)]
+    crossed = pd.concat([table_of(minimal), table_of(minimal, pairs=8), table_of(minimal, mixer="h3")])
+    fits = analyse(crossed).fits
+    assert [fit.label for fit in fits] == ["base_conv, k = 4", "base_conv, k = 8", "h3"]
+    assert fits[0].law.b_median == pytest.approx(fits[2].law.b_median)
+
+
+def test_notes():
+    table = table_of(lambda n: n / 4).assign(status="unsolved", num_layers=2)
+    table.loc[table["accuracy"] > 0.9, "status"] = "solved"
+    lost = table["seed"].eq(0) & table["d_model"].eq(8)
+    table.loc[lost, ["status", "accuracy"]] = ["out of memory", np.nan]
+    table.loc[3:20, "num_layers"] = 4
+    lapse = table["seed"].ne(2) & table["d_model"].eq(512) & table["seq_len"].eq(64)
+    table.loc[lapse, ["status", "accuracy"]] = ["unsolved", 0.7]
+    fit = fit_of(table, "base_conv")
+    notes = " | ".join(fit.notes)
+    assert "4 of 84 cells are missing" in notes
+    assert fit.missing == 4
+    assert "num_layers takes several values" in notes
+    assert "not monotone at seq_len 64: 3 of 3 solved at d_model 256 but 1 of 3 at 512" in notes
+    stricter = fit_of(table, "base_conv", 0.9995).notes
+    assert any("stopped as solved" in note for note in stricter)
+    dropped = fit_of(table_of(lambda n: n / 4, widths=OCTAVES[1:4]), "base_conv").notes
+    assert any(note.startswith("least squares dropped seq_len") for note in dropped)
+
+
+def test_frames(zoology):
+    costly = zoology.assign(num_params=zoology["d_model"] ** 2, state_size=zoology["d_model"] * 2)
+    analysis = analyse(costly, 0.9)
+    frame = analysis.to_frame()
+    assert frame["fit"].tolist() == ["attention", "base_conv", "h3", "hyena", "rwkv4"]
+    assert frame["b"].between(frame["b_low"], frame["b_high"]).all()
+    row = analysis.widths.set_index(["fit", "seq_len"]).loc[("base_conv", 64)]
+    assert (row["lower"], row["upper"], row["num_kv_pairs"]) == (64, 128, 4)
+    assert (row["num_params"], row["state_size"]) == (128**2, 256)
+    censored = analysis.widths.set_index(["fit", "seq_len"]).loc[("base_conv", 512)]
+    assert censored["upper"] is pd.NA
+    assert np.isnan(censored["num_params"])
+    assert censored["num_kv_pairs"] == 64
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_order_of_rows_is_irrelevant(shuffler):
+    table = pd.concat([table_of(lambda n: 32), table_of(lambda n: n / 4, mixer="h3")], ignore_index=True)
+    order = list(range(len(table)))
+    shuffler.shuffle(order)
+    one, other = analyse(table), analyse(table.iloc[order])
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
+    pd.testing.assert_frame_equal(one.widths, other.widths)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        table_of(lambda n: 32, seq_lens=(64,)),
+        table_of(lambda n: 32, seeds=1),
+        table_of(lambda n: 1),
+        table_of(lambda n: 10_000),
+        table_of(lambda n: 32, widths=(64,)),
+        table_of(lambda n: 32, widths=(64,), seq_lens=(64,), seeds=1),
+        table_of(lambda n: 32).assign(status="error", accuracy=np.nan),
+        table_of(lambda n: 32).assign(accuracy=np.nan),
+        table_of(lambda n: 32).drop(columns=["seed", "learning_rate"]),
+    ],
+    ids=[
+        "one length",
+        "one seed",
+        "all solve",
+        "none solves",
+        "one width",
+        "one row",
+        "all lost",
+        "all diverged",
+        "bare",
+    ],
+)
+def test_thin_tables_are_undetermined(table):
+    for fit in analyse(table).fits:
+        assert fit.verdict is Verdict.UNDETERMINED or fit.verdict is Verdict.CONSTANT
+        assert fit.verdict is Verdict.CONSTANT or fit.advice
+        assert np.isfinite([fit.law.b_median, *fit.law.b_interval, fit.law.b_sd]).all()
+        assert str(fit.verdict) in fit.sentence()
+
+
+def test_repeated_rows_count_once():
+    table = table_of(lambda n: n / 4)
+    pd.testing.assert_frame_equal(analyse(pd.concat([table, table])).to_frame(), analyse(table).to_frame())
+
+
+def test_hundred_thousand_rows_are_quick():
+    rng = np.random.default_rng(0)
+    rows = 100_000
+    table = pd.DataFrame(
+        {
+            "mixer": rng.choice(["attention", "base_conv", "h3", "hyena"], rows),
+            "seq_len": rng.choice([64, 128, 256, 512], rows),
+            "num_kv_pairs": 4,
+            "d_model": rng.choice(np.arange(8, 520, 8), rows),
+            "learning_rate": rng.choice([1e-4, 1e-3, 1e-2], rows),
+            "seed": rng.integers(0, 50, rows),
+            "accuracy": rng.random(rows),
+        }
+    )
+    start = time.perf_counter()
+    assert len(analyse(table, 0.9).fits) == 4
+    assert time.perf_counter() - start < 10
+
+
+def test_default_threshold_and_bad_input(zoology):
+    assert analyse(zoology).threshold == DEFAULT_THRESHOLD == 0.99
+    with pytest.raises(AnalysisError, match="threshold"):
+        analyse(zoology, 99)

@@ -1,0 +1,95 @@
+"""Plans: the cells of a space, each mixer with what is its own, the costliest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import trial
+
+from tune_zoo.plan import Plan, flops
+from tune_zoo.resolve import resolved_plan
+from tune_zoo.space_file import load_space
+
+
+def plan_of(space_file: Any, **changes: Any) -> Plan:
+    return resolved_plan(load_space(space_file(**changes)))
+
+
+def test_crossed_axes(space_file: Any) -> None:
+    plan = plan_of(space_file, axes={"num_kv_pairs": [1, 2], "seed": [0, 1, 2]})
+    assert len(plan.cells) == len({cell.axes for cell in plan.cells}) == 2 * 2 * 2 * 2 * 3
+    assert len(list(plan.trials)) == len({spec.trial_id for spec in plan.trials}) == 2 * len(plan.cells)
+
+
+def test_tied_axes(space_file: Any) -> None:
+    tied = {"seq_len": None, "num_kv_pairs": None, "seq_len_and_num_kv_pairs": [[8, 1], [16, 4]]}
+    plan = plan_of(space_file, axes=tied)
+    assert {cell.axes[1:3] for cell in plan.cells} == {(8, 1), (16, 4)}
+
+
+def test_the_costliest_cells_come_first(space_file: Any) -> None:
+    costs = [cell.flops for cell in plan_of(space_file).cells]
+    assert costs == sorted(costs, reverse=True)
+    assert len(set(costs)) > 1
+
+
+def test_learning_rates_keep_their_order(space_file: Any) -> None:
+    plan = plan_of(space_file, tuned={"learning_rate": [0.005, 0.02, 0.01]})
+    assert [t.optimizer.learning_rate for t in plan.cells[0].trials] == [0.005, 0.02, 0.01]
+
+
+def test_a_mixer_has_its_own_way(space_file: Any) -> None:
+    own = {
+        "name": "attention",
+        "label": "two heads",
+        "config": {"num_heads": 2},
+        "axes": {"d_model": [6], "seq_len": [12], "num_kv_pairs": [3]},
+        "tuned": {"learning_rate": [0.3], "weight_decay": [0.1]},
+        "model": {"num_layers": 3},
+        "training": {"max_steps": 7},
+    }
+    plan = plan_of(space_file, mixers=[own, {"name": "base_conv"}])
+    (mine,) = [cell for cell in plan.cells if cell.axes[0] == "two heads"]
+    (spec,) = mine.trials
+    assert mine.axes == ("two heads", 12, 3, 6, 0)
+    assert spec.model.mixer.config["num_heads"] == 2
+    assert spec.model.num_layers == 3
+    assert (spec.optimizer.learning_rate, spec.optimizer.weight_decay) == (0.3, 0.1)
+    assert (spec.training.max_steps, spec.training.eval_every) == (7, 10)
+    (other, *_) = [cell for cell in plan.cells if cell.axes[0] == "base_conv"]
+    assert other.trials[0].model.num_layers == 2
+    assert other.trials[0].training.max_steps == 20
+
+
+def test_own_lengths_may_be_tied_where_the_common_ones_are_crossed(space_file: Any) -> None:
+    own = {"name": "attention", "axes": {"seq_len_and_num_kv_pairs": [[32, 4]]}}
+    plan = plan_of(space_file, mixers=[own])
+    assert {cell.axes[1:3] for cell in plan.cells} == {(32, 4)}
+
+
+def test_a_mixers_knobs_are_tuned_inside_the_cell(space_file: Any) -> None:
+    own = {"name": "base_conv", "tuned": {"config": {"inner_residual": [False, True]}}}
+    plan = plan_of(space_file, mixers=[own])
+    cell = plan.cells[0]
+    assert [t.model.mixer.config["inner_residual"] for t in cell.trials] == [False, False, True, True]
+
+
+def test_defaults_spelled_out_or_left_out_are_the_same_trials(space_file: Any) -> None:
+    short = plan_of(space_file, mixers=[{"name": "attention"}])
+    long = plan_of(space_file, mixers=[{"name": "attention", "config": {"num_heads": 1, "dropout": 0}}])
+    assert [t.trial_id for t in short.trials] == [t.trial_id for t in long.trials]
+
+
+def test_batch_sizes_by_length(space_file: Any) -> None:
+    plan = plan_of(space_file, training={"batch_size": 32, "batch_size_at": {16: 8}})
+    assert {(c.axes[1], c.trials[0].training.batch_size) for c in plan.cells} == {(8, 32), (16, 8)}
+
+
+def test_flops_by_hand() -> None:
+    spec = trial(training={"max_steps": 10, "batch_size": 3})
+    n, d, vocab, queries, layers = 16, 16, 64, 2, 2
+    forward = layers * (8 * n * d * d + 4 * n * n * d) + 2 * queries * d * vocab
+    assert flops(spec) == pytest.approx(3 * 10 * 3 * forward)
+    with_mlp = trial(training={"max_steps": 10, "batch_size": 3}, model={"state_mixer": "mlp"})
+    assert flops(with_mlp) - flops(spec) == pytest.approx(3 * 30 * layers * 16 * n * d * d)

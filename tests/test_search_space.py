@@ -1,0 +1,145 @@
+"""Search spaces: read strictly, each mistake told in one line that names the key and the mend."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tune_zoo.errors import SpaceError, TuneZooError
+from tune_zoo.resolve import resolved_plan
+from tune_zoo.search_space import Range
+from tune_zoo.space_file import find_space, json_schema_text, known_spaces, load_space, question
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(TuneZooError) as caught:
+        resolved_plan(load_space(path))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("change", "parts"),
+    [
+        ({"seach": 1}, ["unknown key 'seach'"]),
+        ({"sweeps": "full"}, ["unknown key 'sweeps'", "did you mean 'sweep'?"]),
+        ({"axes": {"d_modle": [8]}}, ["axes.d_modle", "did you mean 'd_model'?"]),
+        ({"training": {"treshold": 0.9}}, ["training.treshold", "did you mean 'threshold'?"]),
+        ({"tuned": {"learning_rates": [1e-3]}}, ["did you mean 'learning_rate'?"]),
+        ({"task": {"fillers": "zero"}}, ["task", "fillers", "did you mean 'filler'?"]),
+        ({"task": {"name": "mqqar"}}, ["mqqar", "mqar"]),
+        ({"mixers": [{"name": "atention"}]}, ["unknown sequence mixer 'atention'", "did you mean 'attention'?"]),
+        ({"mixers": [{"name": "no.such:Mixer"}]}, ["no.such:Mixer", "cannot be imported"]),
+        ({"mixers": [{"name": "attention", "config": {"heads": 2}}]}, ["attention", "did you mean 'num_heads'?"]),
+        ({"mixers": [{"name": "attention"}, {"name": "attention"}]}, ["'attention' twice", "label"]),
+        ({"mixers": []}, ["mixers", "at least 1"]),
+        ({"axes": {"d_model": []}}, ["axes.d_model", "at least 1"]),
+        ({"axes": {"d_model": [8, 8]}}, ["axes.d_model", "8 more than once"]),
+        ({"axes": {"seed": [0, 0]}}, ["axes.seed", "more than once"]),
+        ({"axes": {"d_model": [0]}}, ["axes.d_model.0", "greater than 0", "0"]),
+        ({"axes": {"d_model": [-4]}}, ["axes.d_model.0", "greater than 0", "-4"]),
+        ({"axes": {"d_model": [8.5]}}, ["axes.d_model.0", "whole number", "8.5"]),
+        ({"axes": {"d_model": "8"}}, ["axes.d_model", "list", "'8'"]),
+        ({"axes": {"seq_len": [15]}}, ["seq_len must be even", "15", "16"]),
+        ({"axes": {"num_kv_pairs": [5]}}, ["num_kv_pairs 5", "seq_len", "lower num_kv_pairs"]),
+        ({"task": {"vocab_size": 4}}, ["vocab_size 4", "raise vocab_size to 6"]),
+        ({"task": {"num_passes": 3}}, ["num_passes"]),
+        ({"task": {"seq_len": 8}}, ["task.seq_len", "axes"]),
+        ({"axes": {"seq_len_and_num_kv_pairs": [[8, 2]]}}, ["axes", "got both"]),
+        ({"axes": {"seq_len": None}}, ["axes", "needs seq_len and num_kv_pairs"]),
+        ({"axes": {"seq_len": None, "num_kv_pairs": None, "seq_len_and_num_kv_pairs": [[8]]}}, ["at least 2"]),
+        ({"tuned": {"learning_rate": [-0.1]}}, ["learning_rate", "greater than 0", "-0.1"]),
+        ({"tuned": {"learning_rate": [0]}}, ["learning_rate", "greater than 0"]),
+        ({"tuned": {"learning_rate": [float("nan")]}}, ["learning_rate", "finite"]),
+        ({"tuned": {"learning_rate": [0.01, 0.01]}}, ["more than once"]),
+        ({"tuned": {"learning_rate": {"low": 1.0, "high": 0.1, "num": 3}}}, ["low must be smaller than high"]),
+        ({"training": {"threshold": 0}}, ["training.threshold", "greater than 0"]),
+        ({"training": {"threshold": 1.01}}, ["training.threshold", "less than or equal to 1"]),
+        ({"training": {"max_epochs": 3}}, ["training", "either max_steps"]),
+        ({"resources": {"cpus": 0}}, ["resources.cpus", "greater than 0"]),
+        ({"resources": {"gpus": "all"}}, ["resources.gpus"]),
+        ({"name": "a/b"}, ["name", "pattern"]),
+        ({"axes": None}, ["axes", "required"]),
+        (
+            {"mixers": [{"name": "attention", "config": {"num_heads": 3}}]},
+            ["attention", "num_heads 3", "d_model 8"],
+        ),
+        ({"mixers": [{"name": "attention", "axes": {"d_model": [4, 4]}}]}, ["mixers.0.axes.d_model"]),
+    ],
+)
+def test_refusals(space_file: Any, change: dict[str, Any], parts: list[str]) -> None:
+    message = refusal(space_file(**change))
+    assert all(part in message for part in parts), message
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "is empty"),
+        ("# only a comment\n", "is empty"),
+        ("- a\n- b\n", "got a list"),
+        ("just words\n", "got 'just words'"),
+        ("1: 2\n", "keys that are not words"),
+        ("name: [unclosed\n", "not valid YAML"),
+        ("name: !!python/object/apply:os.system ['true']\n", "python/object/apply:os.system"),
+        ("name: a\nname: b\n", "'name' stands twice"),
+        ("axes: {d_model: [1], d_model: [2]}\n", "'d_model' stands twice"),
+    ],
+)
+def test_files_that_are_no_space(tmp_path: Path, text: str, part: str) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_text(text)
+    assert part in refusal(path)
+
+
+def test_a_file_that_is_not_text(tmp_path: Path) -> None:
+    path = tmp_path / "space.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "cannot be read" in refusal(path)
+
+
+def test_a_missing_file_names_the_nearest_space() -> None:
+    with pytest.raises(SpaceError, match="did you mean 'tiny'"):
+        find_space("tinny")
+
+
+@pytest.mark.parametrize(("written", "value"), [("1e-3", 0.001), ("0.001", 0.001), ("1E-3", 0.001), ("1", 1.0)])
+def test_numbers_as_yaml_1_2_reads_them(space_file: Any, written: str, value: float) -> None:
+    path = space_file()
+    path.write_text(path.read_text().replace("- 0.01\n", f"- {written}\n"))
+    assert load_space(path).tuned.learning_rate[0] == value  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", known_spaces())
+def test_every_space_that_comes_along_is_sound(name: str) -> None:
+    path = known_spaces()[name]
+    plan = resolved_plan(load_space(path))
+    assert plan.space.name == name
+    assert plan.cells
+    assert question(path).endswith((".", "?", ")", "cores."))
+    assert path.read_text().splitlines()[1] == "#"  # a header: the question, an empty line, the explanation
+
+
+def test_figure2_is_the_papers_grid() -> None:
+    plan = resolved_plan(load_space(find_space("figure2")))
+    base_conv = [cell for cell in plan.cells if cell.axes[0] == "base_conv"]
+    assert {cell.axes[1:3] for cell in plan.cells} == {(64, 4), (128, 8), (256, 16), (512, 64)}
+    assert len(base_conv) == 4 * 4
+    assert len(plan.cells) - len(base_conv) == 4 * 8  # widths 4 to 32 added for attention
+    rates = [trial.optimizer.learning_rate for trial in plan.cells[0].trials]
+    assert rates == pytest.approx([1e-4, 4.64159e-4, 2.15443e-3, 1e-2])
+
+
+def test_ranges() -> None:
+    assert Range(low=1.0, high=3.0, num=3, log=False).values() == [1.0, 2.0, 3.0]
+    assert Range(low=1e-4, high=1e-2, num=3).values() == [1e-4, 1e-3, 1e-2]
+
+
+def test_the_schema_knows_every_key() -> None:
+    schema = json.loads(json_schema_text())
+    assert {"name", "task", "mixers", "axes", "tuned", "sweep", "resources"} <= set(schema["properties"])
+    assert schema["additionalProperties"] is False
