@@ -6,16 +6,21 @@ import pandas as pd
 
 from analysis.table import CELL, check_table, check_threshold
 
-TUNED = ["learning_rate", "weight_decay"]
 POINT = [axis for axis in CELL if axis != "seed"]
+
+OUTCOMES = frozenset(
+    "lost status accuracy accuracy_per_sequence validation_accuracy loss steps examples_seen examples_to_solve "
+    "num_params state_size message error learning_curve seconds finished_at device num_threads node".split()
+)
+"""Columns that say what came of a trial, when and where; all others say what it was."""
 
 
 def best_in_cell(table: pd.DataFrame) -> pd.DataFrame:
     """Keep the best trial of every cell.
 
-    The same trial twice (same `trial_id` where the table has one, else the same cell, learning rate and
-    weight decay): the later row wins, because a trial that is run again was lost or wrong the first time.
-    After that the best over all that remain is taken, so any other tuned value is tuned over as well.
+    The same trial twice: the later row wins, because a trial that is run again was lost or wrong the first time.
+    Two rows are the same trial if they share their `trial_id`, or, in a table without, every column that is not
+    an outcome. After that the best over all rows of a cell is taken, so every tuned value is tuned over.
 
     Args:
         table: One trial a row, as `check_table` takes it.
@@ -28,12 +33,17 @@ def best_in_cell(table: pd.DataFrame) -> pd.DataFrame:
         AnalysisError: The table breaks a rule of `check_table`.
     """
     checked = check_table(table)
-    key = ["trial_id"] if "trial_id" in checked else CELL + [name for name in TUNED if name in checked]
-    trials = checked.drop_duplicates(key, keep="last")
+    trials = checked.drop_duplicates(_identity(checked), keep="last")
     lost = trials.groupby(CELL, sort=True)["lost"].any()
     ranked = trials.sort_values("accuracy", ascending=False, kind="stable", na_position="last")
     best = ranked.drop_duplicates(CELL).drop(columns="lost").merge(lost.reset_index(), on=CELL)
     return best.sort_values(CELL, kind="stable", ignore_index=True)
+
+
+def _identity(checked: pd.DataFrame) -> list[str]:
+    if "trial_id" in checked and checked["trial_id"].notna().all():
+        return ["trial_id"]
+    return [str(name) for name in checked.columns if name not in OUTCOMES]
 
 
 def solve_counts(cells: pd.DataFrame, threshold: float) -> pd.DataFrame:

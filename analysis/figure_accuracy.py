@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 _SHADED = 2
 _LANE = 0.055
 _LANES_FROM = 1.08
-_LABEL_GAP = 0.085
+_LABEL_GAP = 0.08
 _MOST_LABELS = 12
 _LETTER = 0.098
 
@@ -200,7 +200,9 @@ def _names_fit(shown: Sequence[AccuracyPanel], look: dict[str, Look]) -> bool:
 def _name_mixers(figure: Figure, axes: Sequence[Axes], panel: AccuracyPanel, look: dict[str, Look]) -> None:
     """Write each mixer's name beside the end of its line, to the right of the last panel."""
     last = axes[-1]
-    heights = spread([float(series.line_accuracy[-1]) for series in panel.series], _LABEL_GAP, 0.0, 1.0)
+    low, high = last.get_ylim()
+    ends = [float(series.line_accuracy[-1]) for series in panel.series]
+    heights = spread(ends, _LABEL_GAP * (high - low), 0.0, 1.0)
     for series, height in zip(panel.series, heights, strict=True):
         color = look[series.mixer].color
         label = last.annotate(
@@ -245,7 +247,7 @@ def _explain(
     ]
     if any(np.isnan(series.accuracy).any() for panel in shown for series in panel.series):
         handles.append(Line2D([], [], color=QUIET, marker="x", linestyle="", label="diverged"))
-    most = max(2, round(figure.get_figwidth() / 2.2))
+    most = max(2, round(figure.get_figwidth() / 1.75))
     figure.legend(
         handles=handles,
         loc="outside upper left",

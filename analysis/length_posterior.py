@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 class LengthPosterior:
     """What is known of ln d* at one length, its own scatter u_N included.
 
+    Where d* is censored, the open end is set by the other lengths and by how far the grid of α reaches.
+
     Attributes:
         seq_len: Sequence length N.
         log_width: Even grid of ln d*, shape (G,).

@@ -13,7 +13,7 @@ from analysis.minimal_width import MinimalWidth
 from analysis.table import Status
 from analysis.text import listed
 
-FIXED = ["task", "vocab_size", "num_layers", "num_heads", "state_mixer"]
+FIXED = ["task", "vocab_size", "num_passes", "query_distribution", "num_layers", "state_mixer", "positions"]
 """Columns that should hold one value in a fit: the best is taken over them, for they are no axes."""
 
 
@@ -64,8 +64,8 @@ def _stopped_early(own: pd.DataFrame, threshold: float) -> list[str]:
     if early.empty:
         return []
     return [
-        f"{len(early)} cells count as unsolved though their trials stopped as solved, at accuracies from "
-        f"{early['accuracy'].min():.3f}: they stopped at a target under the threshold {threshold:g}"
+        f"{len(early)} cells count as unsolved although their best trials stopped as solved, at accuracies from "
+        f"{early['accuracy'].min():.3f}: train to a target over the threshold {threshold:g}"
     ]
 
 

@@ -47,7 +47,7 @@ class Joint:
 
     Attributes:
         v: Even grid of ln d*, shape (G,).
-        kernels: Scatter of ln d* about the line, shape (5, G, G).
+        kernels: Scatter of ln d* about the line, a (G, G) matrix for each of the 5 τ.
         likelihood: Of each length over ln d*, shape (N, G, E).
         scattered: ln of the same with u_N integrated out, shape (N, G, C).
         maps: One (P, G) interpolation a length, from the grid to the line at the kept points.
@@ -57,7 +57,7 @@ class Joint:
     """
 
     v: Floats
-    kernels: Floats
+    kernels: list[sparse.csr_array]
     likelihood: Floats
     scattered: Singles
     maps: list[sparse.csr_array]
@@ -94,7 +94,7 @@ def fit_joint(
     joint = _joint(k_NW, m_NW, log_width, alpha, log_n - log_n.mean())
     weight_PC = np.exp(joint.total)
     mass = np.zeros(alpha.size * B.size)
-    mass[joint.kept] = weight_PC @ joint.nuisance.prior.astype(np.float32)
+    mass[joint.kept] = np.einsum("pc,c->p", weight_PC, joint.nuisance.prior.astype(np.float32))
     combination = weight_PC.sum(axis=0) * joint.nuisance.prior
     law = LawPosterior(
         seq_lens=tuple(int(n) for n in seq_lens),
@@ -147,16 +147,16 @@ def _even(low: float, high: float) -> Floats:
 
 def _joint(k_NW: Floats, m_NW: Floats, log_width: Floats, alpha: Floats, x_N: Floats) -> Joint:
     v_G = _value_grid(log_width, alpha, x_N)
-    kernels_TGG = scatter_kernels(v_G)
+    kernels = scatter_kernels(v_G)
     likelihood_NGE = length_likelihood(k_NW, m_NW, log_width, v_G)
-    scattered_NGC = scattered(likelihood_NGE, kernels_TGG)
+    scattered_NGC = scattered(likelihood_NGE, kernels)
     lines_NP = [np.add.outer(alpha, B * x).ravel() for x in x_N]
     kept = _within_reach(scattered_NGC, [interpolation(line_P, v_G) for line_P in lines_NP])
     maps = [interpolation(line_P[kept], v_G) for line_P in lines_NP]
     total_PC = sum_lengths(scattered_NGC, maps)
     return Joint(
         v=v_G,
-        kernels=kernels_TGG,
+        kernels=kernels,
         likelihood=likelihood_NGE,
         scattered=scattered_NGC,
         maps=maps,

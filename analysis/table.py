@@ -73,6 +73,9 @@ def check_table(table: pd.DataFrame) -> pd.DataFrame:
     checked["accuracy"] = _accuracy(checked)
     if "seed" not in checked:
         checked["seed"] = 0
+    _refuse(
+        table, checked["seed"].isna(), "seed", "seed must be given in every row", "Give it, or drop the column."
+    )
     return checked
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from tune_zoo.mixers.ops import banded_conv, direct_conv, fft_conv
+from tune_zoo.mixers.ops import direct_conv, fft_conv
 from tune_zoo.mixers.registry import build, parse_config
 
 MIXERS: Mapping[str, tuple[str, dict[str, Any]]] = {
@@ -93,11 +93,11 @@ def compare_mixers(widths: Sequence[int], lengths: Sequence[int], batch: int, ro
 
 def compare_forms(widths: Sequence[int], lengths: Sequence[int], batch: int, rounds: int) -> None:
     """Print the milliseconds of the convolutions' forms by width, length and taps."""
-    print_row("d_model, seq_len, taps", ["direct, ms", "banded, ms", "FFT, ms"])
-    forms = {"direct": direct_conv, "banded": banded_conv, "FFT": fft_conv}
+    print_row("d_model, seq_len, taps", ["direct, ms", "FFT, ms"])
+    forms = {"direct": direct_conv, "FFT": fft_conv}
     for d_model in widths:
         for seq_len in lengths:
-            for taps in sorted({3, 8, 12, seq_len}):
+            for taps in sorted({3, 6, 8, 12, seq_len}):
                 size = {"d_model": d_model, "seq_len": seq_len, "taps": taps, "batch": batch}
                 slow = ("direct",) if taps > 12 else ()
                 calls = {name: form_step(form, **size) for name, form in forms.items() if name not in slow}

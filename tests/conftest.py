@@ -65,9 +65,10 @@ def space_file(tmp_path: Path) -> Any:
 @pytest.fixture(scope="session")
 def local_ray() -> Iterator[None]:
     """One local Ray with logical GPUs for all tests that need one: each start costs seconds."""
-    from tune_zoo.raytune.environment import quiet
+    from tune_zoo.raytune.environment import importable_by_workers, quiet
 
     quiet()
+    importable_by_workers(Path(__file__).parent)
     import ray
 
     ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")

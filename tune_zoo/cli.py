@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -69,12 +70,16 @@ def run(
 
         tune_zoo run my_space.yaml --out results/mine --address auto
     """
-    from tune_zoo.raytune.environment import quiet
+    from tune_zoo.raytune.environment import importable_by_workers, quiet
 
     quiet()
+    importable_by_workers(Path.cwd())
     from tune_zoo.commands import run_space
 
-    raise typer.Exit(run_space(space, out=out, address=address, num_cpus=num_cpus, console=Console()))
+    command = shlex.join(["tune_zoo", *sys.argv[1:]])
+    raise typer.Exit(
+        run_space(space, out=out, address=address, num_cpus=num_cpus, command=command, console=Console())
+    )
 
 
 @app.command()
@@ -120,7 +125,7 @@ def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, never a traceback."""
     sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: a mixer of one's own lies beside the space
     try:
-        app()
+        app(prog_name="tune_zoo")
     except (TuneZooError, AnalysisError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -27,6 +27,8 @@ INCOMPLETE = 1
 def run_space(name: str, *, out: Path | None, address: str | None, num_cpus: int | None, console: Console) -> int:
     """Run a search space and analyse it; returns the exit code. The arguments are those of the command line.
 
+    `command` is that line itself, told to whoever interrupts the run.
+
     Raises:
         TuneZooError: If the input cannot be used; nothing was written then.
     """
@@ -36,7 +38,7 @@ def run_space(name: str, *, out: Path | None, address: str | None, num_cpus: int
     ended = _train_missing(plan, folder, address=address, num_cpus=num_cpus, console=console)
     records = read_records(folder)
     if not ended:
-        _say_how_to_go_on(records, folder, name, console)
+        _say_how_to_go_on(records, folder, command, console)
         return INTERRUPTED
     return _conclude(plan, records, folder, console)
 
@@ -46,7 +48,9 @@ def _train_missing(
 ) -> bool:
     """Run the trials that a folder's records lack; returns whether the run ended by itself."""
     if GridSweep(plan, finished(read_records(folder))).complete:
-        console.print(f"Every trial of '{plan.space.name}' is on record in {folder}; nothing was trained.")
+        console.print(
+            f"Every trial of '{plan.space.name}' is on record in {folder}; nothing was trained.", soft_wrap=True
+        )
         return True
     from tune_zoo.raytune.run import run_sweep  # noqa: PLC0415  (imports ray)
     from tune_zoo.raytune.session import connected, place  # noqa: PLC0415
@@ -58,7 +62,7 @@ def _train_missing(
             store = RecordStore(folder)
             sweep = GridSweep(plan, finished(store.frame()))
             display = Display(sweep, console)
-            console.print(_opening(sweep, placement.slots, folder), highlight=False)
+            console.print(_opening(sweep, placement.slots, folder), highlight=False, soft_wrap=True)
             with display.shown():
                 return run_sweep(
                     sweep,
@@ -82,11 +86,12 @@ def _opening(sweep: GridSweep, slots: int, folder: Path) -> str:
     return f"{len(sweep.plan.cells)} cells, at most {trials} trials{known}, {at_once}; records go to {folder}"
 
 
-def _say_how_to_go_on(records: pd.DataFrame, folder: Path, name: str, console: Console) -> None:
+def _say_how_to_go_on(records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
     console.print(
-        f"Interrupted. {len(finished(records))} finished trials are kept in {folder}; the same command "
-        f"(tune_zoo run {name} …) goes on from there.",
+        f"Interrupted. {len(finished(records))} finished trials are kept in {folder}; this goes on from there:\n"
+        f"{command}",
         highlight=False,
+        soft_wrap=True,
     )
 
 
@@ -97,7 +102,7 @@ def _conclude(plan: Plan, records: pd.DataFrame, folder: Path, console: Console)
     paths = analysis.write(results, folder / "analysis")
     console.print(widths_table(results))
     for fit in results.fits:
-        console.print(fit.sentence(), highlight=False)
+        console.print(fit.sentence(), highlight=False, soft_wrap=True)
     figures = [path for path in paths if path.suffix == ".png"]
     console.print(f"Figures: {', '.join(str(path) for path in figures)}", highlight=False, soft_wrap=True)
     if lost.empty:
@@ -107,6 +112,7 @@ def _conclude(plan: Plan, records: pd.DataFrame, folder: Path, console: Console)
         f"{lost.iloc[0]['mixer']} at N = {lost.iloc[0]['seq_len']}, d = {lost.iloc[0]['d_model']}: "
         f"{lost.iloc[0]['message']}",
         highlight=False,
+        soft_wrap=True,
     )
     return INCOMPLETE
 

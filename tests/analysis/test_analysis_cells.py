@@ -30,6 +30,12 @@ def test_other_tuned_values_are_tuned_over_too():
     assert counted(*rows) == (1, 1, 0)
 
 
+def test_unknown_tuned_values_are_no_repeats():
+    rows = [{"learning_rate": 1e-3, "feature_dim": dim, "accuracy": acc} for dim, acc in ((16, 0.99), (32, 0.3))]
+    assert counted(*rows) == (1, 1, 0)
+    assert counted(*({**row, "trial_id": None} for row in rows)) == (1, 1, 0)
+
+
 def test_seeds_are_counted_apart():
     assert counted({"seed": 0, "accuracy": 0.95}, {"seed": 1, "accuracy": 0.5}, {"seed": 2, "accuracy": 1.0}) == (
         2,

@@ -76,6 +76,7 @@ def test_empty_table(table):
         ("num_kv_pairs", np.nan, r"got num_kv_pairs = nan in row 3"),
         ("mixer", None, r"mixer must be a name; got mixer = "),
         ("mixer", " ", r"mixer must be a name"),
+        ("seed", None, r"seed must be given in every row; got seed = "),
     ],
 )
 def test_a_bad_value_is_shown_with_its_row(table, column, value, said):

@@ -9,6 +9,7 @@ import torch
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import SequenceMixer
+from tune_zoo.mixers.filters import ExplicitLongFilter, ImplicitLongFilter, ShortFilter
 from tune_zoo.mixers.registry import build, parse_config
 from tune_zoo.testing import SequenceMixerConformance
 
@@ -57,6 +58,13 @@ def test_a_layer_takes_its_kernel_in_turn(layer_idx, num_taps):
     assert base_conv(layer_idx=layer_idx).filter.num_taps == num_taps
 
 
+@pytest.mark.parametrize(
+    ("kernel", "kind"), [(1, ShortFilter), ("long", ExplicitLongFilter), ("implicit", ImplicitLongFilter)]
+)
+def test_a_kernel_names_its_filter(kernel, kind):
+    assert type(base_conv(kernels=[kernel]).filter) is kind
+
+
 @pytest.mark.parametrize("bias", ["position", "channel"])
 @pytest.mark.parametrize("inner_residual", [False, True])
 @pytest.mark.parametrize("layer_idx", [0, 1])
@@ -99,7 +107,7 @@ def test_a_kernel_that_is_none(bad):
 
 
 def test_no_kernels_at_all():
-    with pytest.raises(MixerError, match="kernels: tuple should have at least 1 item"):
+    with pytest.raises(MixerError, match=r"kernels: .* at least 1 item"):
         parse_config("base_conv", {"kernels": []})
 
 

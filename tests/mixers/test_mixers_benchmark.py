@@ -23,5 +23,5 @@ def test_the_benchmark_prints_a_table(capsys, ops):
     runpy.run_path(str(BENCHMARK))["main"]((4,), (6, 14), batch=2, rounds=1, ops=ops)
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split()[:2] == ["d_model,", "seq_len,"] if ops else ["d_model,", "seq_len"]
-    assert len(rows) == (8 if ops else 2)
+    assert len(rows) == (9 if ops else 2)
     assert all(float(cell) >= 0 for row in rows for cell in row[22:].split())

@@ -1,4 +1,4 @@
-"""The convolutions against numpy and torch, each form by itself and as chosen by shape."""
+"""The convolutions against numpy and torch, each form by itself and as chosen by the number of taps."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers import ops
 from tune_zoo.mixers.base import take
-from tune_zoo.mixers.ops import banded_conv, causal_conv, causal_conv_at, direct_conv, fft_conv, fft_size
+from tune_zoo.mixers.ops import causal_conv, causal_conv_at, direct_conv, fft_conv, fft_size
 
-FORMS = [direct_conv, banded_conv, fft_conv]
+FORMS = [direct_conv, fft_conv]
 SHAPES = [(1, 1), (2, 1), (5, 3), (9, 9), (16, 10), (33, 33)]  # positions, taps
 by_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 by_shape = pytest.mark.parametrize(("length", "num_taps"), SHAPES)
@@ -76,14 +76,12 @@ def test_fft_refuses_second_derivatives_rather_than_give_wrong_ones():
         (1, 1, "direct_conv"),
         (500, 8, "direct_conv"),
         (8, 500, "direct_conv"),  # taps beyond the input are dropped before the form is chosen
-        (9, 9, "banded_conv"),
-        (64, 9, "banded_conv"),
-        (64, 64, "banded_conv"),
-        (65, 9, "fft_conv"),
+        (9, 9, "fft_conv"),
+        (500, 9, "fft_conv"),
         (100, 300, "fft_conv"),
     ],
 )
-def test_shape_chooses_the_form(monkeypatch, length, num_taps, chosen):
+def test_the_number_of_taps_chooses_the_form(monkeypatch, length, num_taps, chosen):
     used = []
     for form in FORMS:
         monkeypatch.setattr(ops, form.__name__, lambda x, h, form=form: used.append(form.__name__) or form(x, h))

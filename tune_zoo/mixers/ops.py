@@ -14,17 +14,17 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.base import take
 
-# Where the forms cross, forward and backward, B = 64, D = 16 to 64, one CPU core (benchmarks/mixers.py --ops):
-# the direct form costs a pass over x a tap, the banded product L² a channel, the FFT some twelve taps' worth.
+# Where the two forms cost the same, forward and backward, on one CPU core (benchmarks/mixers.py --ops): the direct
+# one costs a pass over x a tap. A third, the product with a filter's Toeplitz matrix, was tried for short inputs: at
+# 12 to 64 positions it took 0.9 to 2.3 times as long as the FFT, and longer beyond.
 DIRECT_MAX_TAPS = 8
-BANDED_MAX_LENGTH = 64
 
 
 def causal_conv(x_BLD: Tensor, taps_KD: Tensor) -> Tensor:
     """Convolve each channel with its own filter: y_t = Σ_{j<K} taps_j · x_{t−j}, with x = 0 before position 0.
 
-    The form is chosen by shape. All run in float32 or better, also under autocast, so that the accuracy of a
-    layer does not hang on its length.
+    The form is chosen by the number of taps. Both run in float32 or better, also under autocast, so that the
+    accuracy of a layer does not hang on its length.
 
     Args:
         x_BLD: The input.
@@ -33,12 +33,8 @@ def causal_conv(x_BLD: Tensor, taps_KD: Tensor) -> Tensor:
     Returns:
         y_BLD in the dtype of `x_BLD`.
     """
-    length = x_BLD.shape[1]
-    taps_KD = taps_KD[:length]
-    if len(taps_KD) <= DIRECT_MAX_TAPS:
-        form = direct_conv
-    else:
-        form = banded_conv if length <= BANDED_MAX_LENGTH else fft_conv
+    taps_KD = taps_KD[: x_BLD.shape[1]]
+    form = direct_conv if len(taps_KD) <= DIRECT_MAX_TAPS else fft_conv
     work = torch.promote_types(x_BLD.dtype, torch.float32)
     with torch.autocast(x_BLD.device.type, enabled=False):
         return form(x_BLD.to(work), taps_KD.to(work)).to(x_BLD.dtype)
@@ -72,15 +68,6 @@ def direct_conv(x_BLD: Tensor, taps_KD: Tensor) -> Tensor:
         start = num_taps - 1 - lag
         y_BLD = torch.addcmul(y_BLD, padded_BPD[:, start : start + length], taps_KD[lag])
     return y_BLD
-
-
-def banded_conv(x_BLD: Tensor, taps_KD: Tensor) -> Tensor:
-    """Multiply by the lower triangular Toeplitz matrix of each channel's filter; memory D·L²."""
-    length, num_taps = x_BLD.shape[1], len(taps_KD)
-    # lags L−1 … 0, then the future: the row of position t is the window that starts at L−1−t
-    line_DR = F.pad(taps_KD.flip(0).T, (length - num_taps, length - 1))
-    band_DLL = line_DR.unfold(1, length, 1)
-    return torch.einsum("dts,bsd->btd", band_DLL, x_BLD).flip(1)
 
 
 def fft_conv(x_BLD: Tensor, taps_KD: Tensor) -> Tensor:

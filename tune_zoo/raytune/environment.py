@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 _QUIET = {
     "RAY_AIR_NEW_OUTPUT": "0",
@@ -20,3 +21,9 @@ def quiet() -> None:
     """Keep Ray from printing, from logging every result to disk and from writing snapshots."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
+
+
+def importable_by_workers(folder: Path) -> None:
+    """Let the workers of an embedded Ray import what lies in a folder, such as a mixer beside its space."""
+    known = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), *([known] if known else [])])
