@@ -9,8 +9,27 @@ from analysis.table import CELL, check_table, check_threshold
 POINT = [axis for axis in CELL if axis != "seed"]
 
 OUTCOMES = frozenset(
-    "lost status accuracy accuracy_per_sequence validation_accuracy loss steps examples_seen examples_to_solve "
-    "num_params state_size message error learning_curve seconds finished_at device num_threads node".split()
+    [
+        "lost",
+        "status",
+        "accuracy",
+        "accuracy_per_sequence",
+        "validation_accuracy",
+        "loss",
+        "steps",
+        "examples_seen",
+        "examples_to_solve",
+        "num_params",
+        "state_size",
+        "message",
+        "error",
+        "learning_curve",
+        "seconds",
+        "finished_at",
+        "device",
+        "num_threads",
+        "node",
+    ]
 )
 """Columns that say what came of a trial, when and where; all others say what it was."""
 

@@ -65,7 +65,6 @@ def run(
     missing.
 
     Examples:
-
         tune_zoo run quickstart
 
         tune_zoo run my_space.yaml --out results/mine --address auto

@@ -24,7 +24,15 @@ INTERRUPTED = 130  # what a shell reports of a command ended by Ctrl-C
 INCOMPLETE = 1
 
 
-def run_space(name: str, *, out: Path | None, address: str | None, num_cpus: int | None, console: Console) -> int:
+def run_space(
+    name: str,
+    *,
+    out: Path | None,
+    address: str | None,
+    num_cpus: int | None,
+    command: str,
+    console: Console,
+) -> int:
     """Run a search space and analyse it; returns the exit code. The arguments are those of the command line.
 
     `command` is that line itself, told to whoever interrupts the run.

@@ -131,14 +131,14 @@ class TunedOptions(Frozen):
 
     learning_rate: LearningRates | None = None
     weight_decay: WeightDecays | None = None
-    config: dict[str, Knobs] = {}
+    config: dict[str, Knobs] = Field(default={})
 
 
 class Tuned(TunedOptions):
     """The tuned values of a space."""
 
     learning_rate: LearningRates
-    weight_decay: WeightDecays = [0.0]
+    weight_decay: WeightDecays = Field(default=[0.0])
 
     def replaced(self, own: TunedOptions) -> Tuned:
         """Return these values with those of `own` in their place."""
@@ -159,7 +159,7 @@ class SpaceTraining(TrainingOptions):
         batch_size_at: Batch sizes for single sequence lengths, in place of `batch_size`.
     """
 
-    batch_size_at: dict[int, PositiveInt] = {}
+    batch_size_at: dict[int, PositiveInt] = Field(default={})
 
 
 class MixerEntry(Frozen):
@@ -177,7 +177,7 @@ class MixerEntry(Frozen):
 
     name: str = Field(min_length=1)
     label: str | None = Field(default=None, min_length=1)
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = Field(default={})
     axes: AxesOptions = AxesOptions()
     tuned: TunedOptions = TunedOptions()
     model: ModelOptions = ModelOptions()

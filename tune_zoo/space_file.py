@@ -88,7 +88,7 @@ def load_space(path: Path) -> SearchSpace:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
+        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except (OSError, UnicodeDecodeError) as error:
         raise SpaceError(f"{path}: cannot be read: {error}") from None
     except yaml.constructor.ConstructorError as error:

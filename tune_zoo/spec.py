@@ -30,7 +30,7 @@ class MixerSpec(Frozen):
 
     name: str = Field(min_length=1)
     label: str = Field(min_length=1)
-    config: dict[str, Any] = {}
+    config: dict[str, Any] = Field(default={})
 
 
 class ModelOptions(Frozen):

@@ -141,11 +141,10 @@ class _Training:
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed(torch_seed(self.spec.seed, f"dropout from step {self.step}"))
-            for taken in range(1, steps + 1):
+            before = self.step
+            while self.step < before + steps and time.monotonic() <= self.deadline:
                 total += self._one_step()
-                if time.monotonic() > self.deadline:
-                    break
-        return float(total) / taken
+        return float(total) / max(1, self.step - before)
 
     def _one_step(self) -> torch.Tensor:
         batch = next(self.batches)

@@ -1,0 +1,1 @@
+"""The only folder that imports ray: trainable, searcher, placement, tuner."""

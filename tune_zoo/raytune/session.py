@@ -36,7 +36,7 @@ def connected(address: str | None, *, num_cpus: int | None = None) -> Iterator[N
             num_cpus=num_cpus if address is None else None,
             include_dashboard=False if address is None else None,
             log_to_driver=False,
-            logging_level="ERROR",
+            logging_level=logging.ERROR,
         )
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise ClusterError(
@@ -89,7 +89,7 @@ def place(resources: Resources) -> Placement:
     Raises:
         ClusterError: If no node can hold even one trial.
     """
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
     gpus = resources.gpus
     if gpus == "auto":
         gpus = _AUTO_GPU_SHARE if any(node.get("GPU", 0) for node in nodes) else 0.0
