@@ -117,9 +117,10 @@ def test_an_out_that_holds_another_space(call: Any, space_file: Any, tmp_path: P
 
 @pytest.mark.ray
 def test_a_gpu_request_nobody_can_meet(call: Any, space_file: Any) -> None:
-    code = "import sys; from tune_zoo import cli; sys.argv = ['tune_zoo', *sys.argv[1:]]; cli.main()"  # a process of its own: Ray is started here with the CPUs and GPUs that there are
+    # In a process of its own: Ray is started here with the CPUs and GPUs that there are.
+    command = [sys.executable, "-c", "from tune_zoo.cli import main; main()", "run"]
     done = subprocess.run(
-        [sys.executable, "-c", code, "run", str(space_file(resources={"gpus": 99})), "--num-cpus", "1"],
+        [*command, str(space_file(resources={"gpus": 99})), "--num-cpus", "1"],
         capture_output=True,
         text=True,
         timeout=120,

@@ -65,6 +65,11 @@ def wait_until(condition: Callable[[], bool], *, seconds: float) -> None:
         time.sleep(0.05)
 
 
+def wait_until_more(out: Path, *, than: int, run: Driver) -> None:
+    """Wait for another record, or for the end of the run."""
+    wait_until(lambda: len(read_records(out)) > than or run.process.poll() is not None, seconds=120)
+
+
 @pytest.fixture
 def driver() -> Iterator[Callable[[Path], Driver]]:
     started: list[Driver] = []
@@ -113,9 +118,7 @@ def test_five_kills_change_nothing(
     for _ in range(5):
         known = len(finished)
         run = driver(out)
-        wait_until(
-            lambda known=known: len(read_records(out)) > known or run.process.poll() is not None, seconds=120
-        )
+        wait_until_more(out, than=known, run=run)
         time.sleep(rng.uniform(0.0, 0.7))
         run.kill()
         now = read_records(out).set_index("trial_id")["finished_at"].to_dict()

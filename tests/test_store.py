@@ -195,7 +195,7 @@ def test_a_space_json_that_is_none(tmp_path: Path, space_file: Any, content: str
 
 def test_records_of_nobody_are_not_taken_over(tmp_path: Path, space_file: Any) -> None:
     write_record(tmp_path, record())
-    with pytest.raises(StoreError, match="no space.json"):
+    with pytest.raises(StoreError, match=r"no space\.json"):
         check(tmp_path, load_space(space_file()))
 
 
