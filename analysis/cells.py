@@ -9,28 +9,12 @@ from analysis.table import CELL, check_table, check_threshold
 POINT = [axis for axis in CELL if axis != "seed"]
 
 OUTCOMES = frozenset(
-    [
-        "lost",
-        "status",
-        "accuracy",
-        "accuracy_per_sequence",
-        "validation_accuracy",
-        "loss",
-        "steps",
-        "examples_seen",
-        "examples_to_solve",
-        "num_params",
-        "state_size",
-        "message",
-        "error",
-        "learning_curve",
-        "seconds",
-        "finished_at",
-        "device",
-        "num_threads",
-        "node",
-    ]
-)
+    (
+        "lost", "status", "accuracy", "accuracy_per_sequence", "validation_accuracy", "loss", "steps",
+        "examples_seen", "examples_to_solve", "num_params", "state_size", "message", "error", "learning_curve",
+        "seconds", "finished_at", "device", "num_threads", "node",
+    )
+)  # fmt: skip
 """Columns that say what came of a trial, when and where; all others say what it was."""
 
 
@@ -52,7 +36,8 @@ def best_in_cell(table: pd.DataFrame) -> pd.DataFrame:
         AnalysisError: The table breaks a rule of `check_table`.
     """
     checked = check_table(table)
-    trials = checked.drop_duplicates(_identity(checked), keep="last")
+    # As text, since a column may hold lists, which have no hash.
+    trials = checked[~checked[_identity(checked)].astype(str).duplicated(keep="last")]
     lost = trials.groupby(CELL, sort=True)["lost"].any()
     ranked = trials.sort_values("accuracy", ascending=False, kind="stable", na_position="last")
     best = ranked.drop_duplicates(CELL).drop(columns="lost").merge(lost.reset_index(), on=CELL)

@@ -16,7 +16,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from analysis.minimal_width import Censoring, MinimalWidth
-from analysis.style import INK, QUIET, Look, house_style, looks, panels, powers_of_two, short, spread
+from analysis.style import COLUMNS, INK, QUIET, Look, house_style, looks, panels, powers_of_two, short, spread
 from analysis.summary import Analysis
 
 Floats = NDArray[np.float64]
@@ -27,6 +27,7 @@ _LANES_FROM = 1.08
 _LABEL_GAP = 0.08
 _MOST_LABELS = 12
 _LETTER = 0.098
+_LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 4, "relpos": (0.0, 0.5)}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +61,7 @@ class AccuracyPanel:
 
 
 def accuracy_panels(analysis: Analysis) -> tuple[AccuracyPanel, ...]:
-    """Collect what the figure shows, shortest length first.
+    """Collect what the figure shows, from the shortest length to the longest.
 
     Args:
         analysis: The results of a table.
@@ -74,7 +75,10 @@ def accuracy_panels(analysis: Analysis) -> tuple[AccuracyPanel, ...]:
         for pairs in fit.num_kv_pairs
         for width in fit.widths
     }
-    points = analysis.cells[["seq_len", "num_kv_pairs"]].drop_duplicates().sort_values(["seq_len", "num_kv_pairs"])
+    points = analysis.cells[["seq_len", "num_kv_pairs"]].drop_duplicates()
+    # Where lengths and pairs are crossed, a row a number of pairs; otherwise simply by length.
+    crossed = points["seq_len"].duplicated().any()
+    points = points.sort_values(["num_kv_pairs", "seq_len"] if crossed else ["seq_len"])
     return tuple(
         _panel(analysis.cells, cuts, seq_len, pairs)
         for seq_len, pairs in zip(points["seq_len"].tolist(), points["num_kv_pairs"].tolist(), strict=True)
@@ -120,7 +124,7 @@ def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float) -> Figure:
     view = (widths[0] / 2**0.4, widths[-1] * 2**0.4) if widths else (1.0, 2.0)
     lanes = len(look) if len(look) > _SHADED else 0
     with house_style():
-        figure, axes = panels(len(shown))
+        figure, axes = panels(len(shown), _columns(shown))
         for ax, panel in zip(axes, shown, strict=True):
             _draw_panel(ax, panel, look, threshold, view)
             ax.set_title(f"N = {panel.seq_len}, k = {panel.num_kv_pairs}")
@@ -137,6 +141,13 @@ def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float) -> Figure:
             _name_mixers(figure, axes, shown[-1], look)
         _explain(figure, shown, threshold, {} if named else look, shaded=not lanes)
     return figure
+
+
+def _columns(shown: Sequence[AccuracyPanel]) -> int | None:
+    lengths = {panel.seq_len for panel in shown}
+    pairs = {panel.num_kv_pairs for panel in shown}
+    full = len(pairs) > 1 and len(shown) == len(lengths) * len(pairs)
+    return len(lengths) if full and len(lengths) <= COLUMNS else None
 
 
 def _draw_panel(
@@ -202,7 +213,8 @@ def _name_mixers(figure: Figure, axes: Sequence[Axes], panel: AccuracyPanel, loo
     last = axes[-1]
     low, high = last.get_ylim()
     ends = [float(series.line_accuracy[-1]) for series in panel.series]
-    heights = spread(ends, _LABEL_GAP * (high - low), 0.0, 1.0)
+    gap = _LABEL_GAP * (high - low)
+    heights = spread(ends, gap, low + gap, high - gap)
     for series, height in zip(panel.series, heights, strict=True):
         color = look[series.mixer].color
         label = last.annotate(
@@ -213,7 +225,7 @@ def _name_mixers(figure: Figure, axes: Sequence[Axes], panel: AccuracyPanel, loo
             color=color,
             fontweight="bold",
             va="center",
-            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 4},
+            arrowprops={**_LEADER, "color": color},
             annotation_clip=False,
         )
         # In the layout, the names would widen the last column of a grid only; the room is made for all instead.

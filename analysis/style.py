@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import matplotlib as mpl
+import numpy as np
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
+from scipy.optimize import isotonic_regression
 
 COLUMNS = 4
 PANEL = (2.7, 2.5)
@@ -86,13 +88,18 @@ def short(mixer: str) -> str:
     return mixer.rpartition(":")[2]
 
 
-def panels(count: int) -> tuple[Figure, list[Axes]]:
-    """A figure of equal panels with shared axes, in balanced rows of four at most.
+def panels(count: int, columns: int | None = None) -> tuple[Figure, list[Axes]]:
+    """A figure of equal panels with shared axes, on its own canvas, so that pyplot never hears of it.
 
-    It hangs on its own canvas, so that pyplot never hears of it.
+    Args:
+        count: Number of panels.
+        columns: Panels in a row; by default balanced rows of four at most.
+
+    Returns:
+        The figure, and its panels from left to right and top to bottom.
     """
-    rows = math.ceil(count / COLUMNS)
-    columns = math.ceil(count / rows)
+    columns = columns or math.ceil(count / math.ceil(count / COLUMNS))
+    rows = math.ceil(count / columns)
     size = (max(PANEL[0] * columns, 1.6 * PANEL[0]) + 1.3, PANEL[1] * rows + 0.9)
     if count == 1:
         size = (5.6, 4.2)
@@ -129,10 +136,10 @@ def powers_of_two(axis: Axis, low: float, high: float, tried: Iterable[int], mos
 
 
 def spread(heights: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Move label heights apart, keeping their order, until neighbours stand at least a gap apart.
+    """Move label heights as little as possible, until neighbours stand at least a gap apart.
 
     Args:
-        heights: Wanted heights, in any order.
+        heights: Wanted heights, in any order, at least one.
         gap: Smallest distance between neighbours.
         low: Lower end of the room for labels.
         high: Upper end, which gives way when the labels need more than the room.
@@ -140,12 +147,10 @@ def spread(heights: list[float], gap: float, low: float, high: float) -> list[fl
     Returns:
         New heights in the order given.
     """
-    order = sorted(range(len(heights)), key=lambda i: heights[i])
-    placed = [heights[i] for i in order]
-    for i, height in enumerate(placed):
-        placed[i] = max(height, low + i * gap, placed[i - 1] + gap if i else low)
-    ceiling = max(high, low + gap * (len(placed) - 1))
-    for i in reversed(range(len(placed))):
-        placed[i] = min(placed[i], ceiling - gap * (len(placed) - 1 - i))
-    moved = dict(zip(order, placed, strict=True))
-    return [moved[i] for i in range(len(heights))]
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    # Least squares under "at least a gap apart" is isotonic regression of the heights less their steps.
+    fitted = isotonic_regression(np.asarray(heights, dtype=float)[order] - steps).x
+    placed = np.empty(len(heights))
+    placed[order] = np.clip(fitted, low, max(low, high - steps[-1])) + steps
+    return [float(height) for height in placed]

@@ -37,7 +37,7 @@ def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
 ) -> None:
     if version:
-        Console().print(tune_zoo.__version__, highlight=False)
+        _console().print(tune_zoo.__version__)
         raise typer.Exit
 
 
@@ -77,7 +77,7 @@ def run(
 
     command = shlex.join(["tune_zoo", *sys.argv[1:]])
     raise typer.Exit(
-        run_space(space, out=out, address=address, num_cpus=num_cpus, command=command, console=Console())
+        run_space(space, out=out, address=address, num_cpus=num_cpus, command=command, console=_console())
     )
 
 
@@ -86,7 +86,7 @@ def plan(space: SpaceArgument) -> None:
     """Show what a search space would train, and its cost, without training anything."""
     from tune_zoo.commands import show_plan
 
-    show_plan(space, Console())
+    show_plan(space, _console())
 
 
 @app.command()
@@ -106,7 +106,7 @@ def spaces(
     table.add_column("question")
     for name, path in known_spaces().items():
         table.add_row(name, question(path))
-    Console().print(table)
+    _console().print(table)
 
 
 @app.command()
@@ -117,7 +117,11 @@ def export(
     """Write the records of a run as one table, a row a trial, for a notebook or another program."""
     from tune_zoo.commands import export_records
 
-    export_records(folder, to, Console())
+    export_records(folder, to, _console())
+
+
+def _console() -> Console:
+    return Console(markup=False, highlight=False)  # labels and paths are the user's, and may hold brackets
 
 
 def main() -> None:

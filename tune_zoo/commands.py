@@ -70,7 +70,7 @@ def _train_missing(
             store = RecordStore(folder)
             sweep = GridSweep(plan, finished(store.frame()))
             display = Display(sweep, console)
-            console.print(_opening(sweep, placement.slots, folder), highlight=False, soft_wrap=True)
+            console.print(_opening(sweep, placement.slots, folder), soft_wrap=True)
             with display.shown():
                 return run_sweep(
                     sweep,
@@ -98,7 +98,6 @@ def _say_how_to_go_on(records: pd.DataFrame, folder: Path, command: str, console
     console.print(
         f"Interrupted. {len(finished(records))} finished trials are kept in {folder}; this goes on from there:\n"
         f"{command}",
-        highlight=False,
         soft_wrap=True,
     )
 
@@ -110,16 +109,15 @@ def _conclude(plan: Plan, records: pd.DataFrame, folder: Path, console: Console)
     paths = analysis.write(results, folder / "analysis")
     console.print(widths_table(results))
     for fit in results.fits:
-        console.print(fit.sentence(), highlight=False, soft_wrap=True)
+        console.print(fit.sentence(), soft_wrap=True)
     figures = [path for path in paths if path.suffix == ".png"]
-    console.print(f"Figures: {', '.join(str(path) for path in figures)}", highlight=False, soft_wrap=True)
+    console.print(f"Figures: {', '.join(str(path) for path in figures)}", soft_wrap=True)
     if lost.empty:
         return 0
     console.print(
         f"{len(lost)} trials were lost and count for nothing; the same command runs them again. The first: "
         f"{lost.iloc[0]['mixer']} at N = {lost.iloc[0]['seq_len']}, d = {lost.iloc[0]['d_model']}: "
         f"{lost.iloc[0]['message']}",
-        highlight=False,
         soft_wrap=True,
     )
     return INCOMPLETE
@@ -130,7 +128,7 @@ def show_plan(name: str, console: Console) -> None:
     plan = resolved_plan(load_space(find_space(name)))
     console.print(plan_table(plan))
     trials = sum(len(cell.trials) for cell in plan.cells)
-    console.print(f"{len(plan.cells)} cells, at most {trials} trials", highlight=False)
+    console.print(f"{len(plan.cells)} cells, at most {trials} trials")
 
 
 def export_records(folder: Path, to: Path, console: Console) -> None:
@@ -154,4 +152,4 @@ def export_records(folder: Path, to: Path, console: Console) -> None:
                 records.to_parquet(temporary, index=False)
     except OSError as error:
         raise StoreError(f"{to} cannot be written: {error.strerror}; give another --to") from None
-    console.print(f"{len(records)} trials written to {to}", highlight=False)
+    console.print(f"{len(records)} trials written to {to}")

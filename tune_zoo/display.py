@@ -58,7 +58,7 @@ class Display:
         if self._live:
             self._live.update(self._render(), refresh=True)
         else:
-            self._console.print(self._summary(), highlight=False, soft_wrap=True)
+            self._console.print(self._summary(), soft_wrap=True)
 
     def _summary(self) -> str:
         counts = Counter(state for _, state in self._sweep.states())

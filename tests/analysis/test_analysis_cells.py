@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
+from analysis_tables import trials
 
 from analysis.cells import best_in_cell, solve_counts
-
-
-def trials(*rows: dict) -> pd.DataFrame:
-    base = {"mixer": "h3", "seq_len": 64, "num_kv_pairs": 4, "d_model": 32, "seed": 0}
-    return pd.DataFrame([{**base, **row} for row in rows])
 
 
 def counted(*rows: dict, threshold: float = 0.9) -> tuple[int, int, int]:
@@ -34,6 +29,7 @@ def test_unknown_tuned_values_are_no_repeats():
     rows = [{"learning_rate": 1e-3, "feature_dim": dim, "accuracy": acc} for dim, acc in ((16, 0.99), (32, 0.3))]
     assert counted(*rows) == (1, 1, 0)
     assert counted(*({**row, "trial_id": None} for row in rows)) == (1, 1, 0)
+    assert counted(*({**row, "knobs": [row["feature_dim"]]} for row in rows)) == (1, 1, 0)
 
 
 def test_seeds_are_counted_apart():

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pandas as pd
 import pytest
+from analysis_tables import DATA
 
 import analysis
 from analysis.__main__ import main
-
-DATA = Path(__file__).parent / "data"
 
 
 def test_command_writes_and_tells(tmp_path, capsys):

@@ -4,14 +4,24 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from analysis_tables import read_data, table_of
 from matplotlib import _pylab_helpers
-from simulated_tables import table_of
 
 from analysis import analyse, write
 from analysis.figure_accuracy import accuracy_panels, draw_accuracy
 from analysis.figure_law import draw_law, law_panels
 from analysis.output import render
 from analysis.style import looks, spread
+
+
+@pytest.fixture(scope="module")
+def published():
+    return analyse(read_data("zoology_figure2.csv"), 0.9)
+
+
+@pytest.fixture(scope="module")
+def cpu_scale():
+    return read_data("base_conv_cpu_scale.csv")
 
 
 def overlaps(figure) -> list[tuple[str, str]]:
@@ -130,12 +140,28 @@ def test_known_mixers_keep_their_look_in_any_company():
 
 
 def test_spread_keeps_order_and_distance():
-    placed = spread([1.0, 0.99, 0.2, 0.98], 0.1, 0.0, 1.0)
-    assert placed[0] > placed[1] > placed[3] > placed[2]
-    assert np.diff(sorted(placed)).min() >= 0.1 - 1e-9
-    assert max(placed) <= 1.0
+    placed = spread([1.0, 0.99, 0.2, 0.98], 0.1, 0.0, 1.2)
+    assert placed[0] > placed[1] > placed[3] > placed[2] == pytest.approx(0.2)
+    assert np.diff(sorted(placed)) == pytest.approx([0.69, 0.1, 0.1])
+    assert np.mean([placed[i] for i in (0, 1, 3)]) == pytest.approx(0.99)
+    assert max(spread([1.0, 0.99], 0.1, 0.0, 1.0)) == pytest.approx(1.0)
+    assert min(spread([0.0, 0.01], 0.1, 0.0, 1.0)) == pytest.approx(0.0)
     assert spread([0.5], 0.1, 0.0, 1.0) == [0.5]
     assert np.diff(spread([0.0] * 20, 0.1, 0.0, 1.0)).min() == pytest.approx(0.1)
+
+
+def test_only_the_lowest_panel_of_a_column_is_labelled():
+    figure = draw_accuracy(accuracy_panels(analyse(CASES["five lengths"][0], 0.9)), 0.9)
+    shown = [ax.xaxis.get_tick_params()["labelbottom"] for ax in figure.axes]
+    assert shown == [False, False, True, True, True]
+
+
+def test_crossed_axes_give_a_row_a_number_of_pairs():
+    tables = [table_of(lambda n: 32, pairs=pairs, seq_lens=(64, 128)) for pairs in (8, 4, 16)]
+    figure = draw_accuracy(accuracy_panels(analyse(pd.concat(tables))), 0.99)
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    assert titles == [f"N = {n}, k = {k}" for k in (4, 8, 16) for n in (64, 128)]
+    assert figure.axes[0].get_subplotspec().get_gridspec().ncols == 2
 
 
 def test_no_global_state_and_the_same_bytes(cpu_scale, tmp_path):

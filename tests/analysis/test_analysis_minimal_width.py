@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from analysis_tables import cut
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.cross_check import least_squares
 from analysis.errors import CountsError
-from analysis.minimal_width import Censoring, MinimalWidth, find_minimal_width
+from analysis.minimal_width import Censoring, find_minimal_width
 
 WIDTHS = [8, 16, 32, 64, 128]
 
@@ -39,7 +40,9 @@ def test_one_lapse_does_not_move_the_cut():
 def test_widths_without_trials_are_skipped():
     found = find([0, 0, 0, 0, 3], [3, 3, 0, 0, 3])
     assert (found.lower, found.upper) == (16, 128)
-    assert find([0] * 5, [0] * 5).censoring is Censoring.UNTRIED
+    untried = find([0] * 5, [0] * 5)
+    assert untried.censoring is Censoring.UNTRIED
+    assert untried.text() == "?"
 
 
 def test_single_width():
@@ -101,10 +104,6 @@ def test_scaling_all_widths_scales_the_interval(pairs, factor):
     one, other = find_minimal_width(64, widths, k, m), find_minimal_width(64, widths * factor, k, m)
     assert other.lower == (one.lower and one.lower * factor)
     assert other.upper == (one.upper and one.upper * factor)
-
-
-def cut(n, lower, upper):
-    return MinimalWidth(seq_len=n, lower=lower, upper=upper)
 
 
 def test_least_squares_recovers_a_line():

@@ -6,11 +6,11 @@ from math import erf, sqrt
 
 import numpy as np
 import pytest
+from analysis_tables import HALF_OCTAVES, SEQ_LENS, draw_counts, exact_counts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import ndtr
-from simulated_tables import HALF_OCTAVES, SEQ_LENS, draw_counts, exact_counts
 
 from analysis.errors import CountsError
 from analysis.length_posterior import length_posteriors
@@ -186,6 +186,16 @@ def test_line_and_its_band():
     spread = np.log(line.high / line.low)
     assert spread[1] < min(spread[0], spread[2])
     assert np.log(line.median[2] / line.median[0]) / np.log(32) == pytest.approx(law.b_median, abs=0.03)
+
+
+def test_band_is_the_weighted_quantile():
+    law = fit_law(*draw_counts(np.random.default_rng(5), 0.7), SEQ_LENS, HALF_OCTAVES)
+    values = (law.alpha[:, None] + law.b * (np.log(300) - law.center)).ravel()
+    order = np.argsort(values)
+    cumulative = np.cumsum(law.mass.ravel()[order])
+    line = law.line([300])
+    for q, found in ((0.025, line.low[0]), (0.5, line.median[0]), (0.975, line.high[0])):
+        assert np.log(found) == pytest.approx(np.interp(q, cumulative, values[order]), abs=0.012)
 
 
 def test_solve_probability_runs_from_guess_to_lapse():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulated_tables import HALF_OCTAVES, SEQ_LENS, draw_counts
+from analysis_tables import HALF_OCTAVES, SEQ_LENS, draw_counts
 
 from analysis.minimal_width import find_minimal_width
 from analysis.posterior import fit_law

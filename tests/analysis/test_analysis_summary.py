@@ -5,12 +5,22 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from analysis_tables import OCTAVES, read_data, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_tables import OCTAVES, table_of
 
 from analysis import DEFAULT_THRESHOLD, FitResult, Verdict, analyse
 from analysis.errors import AnalysisError
+
+
+@pytest.fixture(scope="module")
+def zoology():
+    return read_data("zoology_figure2.csv")
+
+
+@pytest.fixture(scope="module")
+def cpu_scale():
+    return read_data("base_conv_cpu_scale.csv")
 
 
 def fit_of(table, label, threshold=0.99) -> FitResult:

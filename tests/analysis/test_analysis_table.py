@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from simulated_tables import table_of
+from analysis_tables import table_of
 
 from analysis.errors import CellValueError, ColumnError, EmptyTableError, TableFileError, ThresholdError
 from analysis.read import read_table

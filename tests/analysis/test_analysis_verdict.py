@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from analysis_tables import cut
 
 from analysis.advice import next_trials
 from analysis.law import LawPosterior
-from analysis.minimal_width import MinimalWidth
 from analysis.nuisance import nuisance_grid
 from analysis.posterior import B
 from analysis.text import interval, listed, number, odds
@@ -25,10 +25,6 @@ def law_at(mean, sd):
         nuisance=nuisance,
         nuisance_mass=nuisance.prior,
     )
-
-
-def cut(n, lower, upper):
-    return MinimalWidth(seq_len=n, lower=lower, upper=upper)
 
 
 BRACKETED = [cut(64, 32, 64), cut(128, 64, 128)]

@@ -29,6 +29,12 @@ class WithoutConfig(Attention):
     Config = None
 
 
+class WrongConfig(Attention):
+    """Has options of another kind."""
+
+    Config = dict
+
+
 class Outside(Attention):
     """A mixer of somebody else."""
 
@@ -79,6 +85,7 @@ def test_an_unknown_name_gets_the_nearest_and_the_dotted_form():
         ("json:dumps", "must be a subclass of tune_zoo.mixers.base.SequenceMixer, got <function dumps"),
         ("json:JSONDecoder", "must be a subclass of tune_zoo.mixers.base.SequenceMixer"),
         (f"{__name__}:Unfinished", "must define forward, initial_state, step, which it does not"),
+        (f"{__name__}:WrongConfig", "must name its config class, a MixerConfig, as `Config`, got <class 'dict'>"),
         (f"{__name__}:WithoutConfig", "must name its config class, a MixerConfig, as `Config`, got None"),
     ],
 )

@@ -15,9 +15,9 @@ from torch.nn import functional as F  # noqa: N812
 from tune_zoo.mixers.base import take
 
 # Where the two forms cost the same, forward and backward, on one CPU core (benchmarks/mixers.py --ops): the direct
-# one costs a pass over x a tap. A third, the product with a filter's Toeplitz matrix, was tried for short inputs: at
-# 12 to 64 positions it took 0.9 to 2.3 times as long as the FFT, and longer beyond.
-DIRECT_MAX_TAPS = 8
+# one costs a pass over x a tap. The product with a filter's Toeplitz matrix was tried for short inputs: at 12 to
+# 64 positions it took 0.9 to 2.3 times as long as the FFT, and longer beyond.
+DIRECT_MAX_TAPS = 6
 
 
 def causal_conv(x_BLD: Tensor, taps_KD: Tensor) -> Tensor:
@@ -36,8 +36,7 @@ def causal_conv(x_BLD: Tensor, taps_KD: Tensor) -> Tensor:
     taps_KD = taps_KD[: x_BLD.shape[1]]
     form = direct_conv if len(taps_KD) <= DIRECT_MAX_TAPS else fft_conv
     work = torch.promote_types(x_BLD.dtype, torch.float32)
-    with torch.autocast(x_BLD.device.type, enabled=False):
-        return form(x_BLD.to(work), taps_KD.to(work)).to(x_BLD.dtype)
+    return form(x_BLD.to(work), taps_KD.to(work)).to(x_BLD.dtype)
 
 
 def causal_conv_at(x_BLD: Tensor, taps_KD: Tensor, at_BQ: Tensor) -> Tensor:

@@ -83,11 +83,6 @@ class GridSweep:
         heapq.heappush(self._ready, index)
 
     @property
-    def num_running(self) -> int:
-        """Trials asked for and not yet told."""
-        return sum(len(course.running) for course in self._courses)
-
-    @property
     def complete(self) -> bool:
         """Whether nothing is left to ask for and nothing runs."""
         return all(not c.running and self._next_trial(c) is None for c in self._courses)

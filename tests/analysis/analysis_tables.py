@@ -1,12 +1,22 @@
-"""Tables and counts drawn from the law itself, for tests."""
+"""Tables and counts for the tests of the analysis: read from files, or drawn from the law itself."""
 
 from __future__ import annotations
 
 import itertools
+import sys
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
+
+# With tests/ on the path, this folder would pass for the package of the same name; the root settles it.
+sys.path.append(str(Path(__file__).parents[2]))
+
+from analysis import MinimalWidth
+
+DATA = Path(__file__).parent / "data"
 
 SEQ_LENS = (64, 128, 256, 512)
 HALF_OCTAVES = tuple(float(8 * 2 ** (i / 2)) for i in range(13))
@@ -43,3 +53,20 @@ def table_of(minimal, *, seq_lens=SEQ_LENS, widths=OCTAVES, seeds=3, mixer="base
         for n, d, seed in itertools.product(seq_lens, widths, range(seeds))
     ]
     return pd.DataFrame(rows)
+
+
+@cache
+def read_data(name):
+    """A table of the folder `data`."""
+    return pd.read_csv(DATA / name)
+
+
+def trials(*rows):
+    """A table of trials of one cell, changed by each row."""
+    base = {"mixer": "h3", "seq_len": 64, "num_kv_pairs": 4, "d_model": 32, "seed": 0}
+    return pd.DataFrame([{**base, **row} for row in rows])
+
+
+def cut(seq_len, lower, upper):
+    """The interval (lower, upper] of d*."""
+    return MinimalWidth(seq_len=seq_len, lower=lower, upper=upper)

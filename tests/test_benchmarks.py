@@ -1,0 +1,23 @@
+"""The benchmarks of the head and of Ray's hand-over run, at sizes that measure nothing."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+def test_the_benchmark_of_the_head(capsys: pytest.CaptureFixture[str]) -> None:
+    ratio = runpy.run_path(str(FOLDER / "head.py"))["main"](vocab_size=128, repeats=1, lengths=(16, 32))
+    assert ratio > 0
+    assert "head at queries" in capsys.readouterr().out
+
+
+@pytest.mark.ray
+def test_the_benchmark_of_the_hand_over(local_ray: None, capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = runpy.run_path(str(FOLDER / "handover.py"))["main"](trials=8)
+    assert 0 < seconds < 10
+    assert "median" in capsys.readouterr().out

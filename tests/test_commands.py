@@ -1,0 +1,100 @@
+"""A whole run in this process: what it trains, prints, writes and returns."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tune_zoo.commands import INCOMPLETE, INTERRUPTED, run_space
+from tune_zoo.record import make_record
+from tune_zoo.resolve import resolved_plan
+from tune_zoo.result import Status, TrialResult
+from tune_zoo.space_file import load_space
+from tune_zoo.store import read_records, write_record
+
+
+def run(path: Path, out: Path) -> tuple[int, str]:
+    stream = io.StringIO()
+    console = Console(file=stream, width=200)
+    code = run_space(str(path), out=out, address=None, num_cpus=None, command="tune_zoo run …", console=console)
+    return code, stream.getvalue()
+
+
+def fill(path: Path, out: Path, *, lost: int = 0) -> int:
+    """Leave a made-up record for every trial of a space, some of them lost; returns how many."""
+    from tune_zoo.claim import claim
+
+    plan = resolved_plan(load_space(path))
+    claim(out, plan.space)
+    specs = list(plan.trials)
+    for index, spec in enumerate(specs):
+        status = Status.TIMED_OUT if index < lost else Status.UNSOLVED
+        result = TrialResult(status=status, message="made up", accuracy=None if index < lost else 0.2)
+        write_record(out, make_record(spec, result, num_threads=1))
+    return len(specs)
+
+
+@pytest.fixture
+def without_init(local_ray: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs use the Ray of the session in place of one of their own."""
+    from tune_zoo.raytune import session
+
+    monkeypatch.setattr(session, "connected", lambda *_, **__: contextlib.nullcontext())
+
+
+@pytest.mark.ray
+def test_a_run_from_nothing_to_figures(without_init: None, space_file: Any, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    path = space_file(axes={"seq_len": [8], "d_model": [4]})
+    code, printed = run(path, out)
+    assert code == 0
+    assert "2 cells, at most 4 trials, 2 trials at once" in printed
+    assert "minimal width that solves (accuracy ≥ 0.95)" in printed
+    assert len(read_records(out)) == 4
+    assert {path.name for path in out.iterdir()} >= {"space.json", "records.jsonl", "analysis"}
+    again, printed = run(path, out)
+    assert again == 0
+    assert f"Every trial of 'test' is on record in {out}; nothing was trained." in printed
+
+
+def test_a_complete_folder_is_analysed_without_ray(space_file: Any, tmp_path: Path) -> None:
+    path, out = space_file(), tmp_path / "out"
+    fill(path, out)
+    code, printed = run(path, out)
+    assert code == 0
+    assert "> 8" in printed  # no width solved, and the table says so
+    assert "undetermined" in printed
+
+
+@pytest.mark.ray
+def test_lost_trials_are_told(
+    without_init: None, space_file: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tune_zoo.raytune import run as raytune_run
+
+    monkeypatch.setattr(raytune_run, "run_sweep", lambda *_, **__: True)  # a run that mends nothing
+    path, out = space_file(), tmp_path / "out"
+    fill(path, out, lost=2)
+    code, printed = run(path, out)
+    assert code == INCOMPLETE
+    assert "2 trials were lost" in printed
+    assert "made up" in printed
+    assert "(14 trials are on record already)" in printed
+
+
+@pytest.mark.ray
+def test_an_interrupted_run_is_told(
+    without_init: None, space_file: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tune_zoo.raytune import run as raytune_run
+
+    monkeypatch.setattr(raytune_run, "run_sweep", lambda *_, **__: False)
+    code, printed = run(space_file(), tmp_path / "out")
+    assert code == INTERRUPTED
+    assert "0 finished trials are kept" in printed
+    assert printed.endswith("tune_zoo run …\n")
