@@ -70,11 +70,12 @@ class SequenceMixerConformance:
         mixer, x_BLD = self.build(seq_len=seq_len), _inputs(length, self.d_model)
         _assert_same_map(mixer, x_BLD, mixer, lambda x: recur(mixer, x)[0])
 
+    @pytest.mark.parametrize("num_positions", [2, 5])  # a mixer may compute few and many in different ways
     @at_sizes
-    def test_forward_at_is_forward_taken_there(self, seq_len: int, length: int) -> None:
+    def test_forward_at_is_forward_taken_there(self, seq_len: int, length: int, num_positions: int) -> None:
         """`forward_at` gives the outputs and gradients of `forward`, for positions in any order, also repeated."""
         mixer, x_BLD = self.build(seq_len=seq_len), _inputs(length, self.d_model)
-        at_BQ = torch.randint(length, (BATCH, 5), generator=_generator(2))
+        at_BQ = torch.randint(length, (BATCH, num_positions), generator=_generator(2))
         at_BQ[:, 0], at_BQ[:, 1] = length - 1, 0
         _assert_same_map(mixer, x_BLD, lambda x: mixer.forward_at(x, at_BQ), lambda x: take(mixer(x), at_BQ))
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
-
-# With tests/ on the path, this folder would pass for the package of the same name; the root settles it.
-sys.path.append(str(Path(__file__).parents[2]))
 
 from analysis import MinimalWidth
 

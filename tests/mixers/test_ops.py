@@ -91,9 +91,10 @@ def test_the_number_of_taps_chooses_the_form(monkeypatch, length, num_taps, chos
 
 
 @pytest.mark.parametrize(("length", "num_taps"), [(1, 1), (1, 3), (12, 3), (12, 8), (12, 20), (80, 80)])
-def test_at_positions(length, num_taps):
+@pytest.mark.parametrize("repeats", [1, 3])  # both sides of WINDOW_MAX_POSITIONS
+def test_at_positions(length, num_taps, repeats):
     x_BLD, taps_KD = (tensor.requires_grad_() for tensor in draw(length, num_taps, batch=3))
-    at_BQ = torch.tensor([[0, length - 1], [length - 1, length // 2], [0, 0]])
+    at_BQ = torch.tensor([[0, length - 1], [length - 1, length // 2], [0, 0]]).repeat(1, repeats)
     outputs = causal_conv_at(x_BLD, taps_KD, at_BQ), take(causal_conv(x_BLD, taps_KD), at_BQ)
     results = [(y_BQD, *torch.autograd.grad(y_BQD.square().sum(), (x_BLD, taps_KD))) for y_BQD in outputs]
     torch.testing.assert_close(*results, rtol=1e-11, atol=1e-11)

@@ -1,0 +1,200 @@
+"""The check of a GPU, on the CPU: it finds wrong results, keeps to its time and needs little beside torch."""
+
+from __future__ import annotations
+
+import os
+import platform
+import runpy
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tune_zoo.mixers.long_conv import LongConv
+from tune_zoo.mixers.registry import MIXERS
+
+SCRIPT = Path(__file__).parents[1] / "benchmarks" / "gpu_check.py"
+PARTS = ["## Agreement", "## Speed", "## Cells of the paper", "## Precision and torch.compile"]
+CPU = torch.device("cpu")
+
+BEYOND = {
+    "analysis",
+    "filelock",
+    "optuna",
+    "pandas",
+    "pyarrow",
+    "ray",
+    "rich",
+    "scipy",
+    "seaborn",
+    "typer",
+    "yaml",
+}
+
+# The script with a loss that never comes, as on a stuck device; tells what was imported when it is stopped.
+HANGING = """
+import os, runpy, sys, time, torch
+
+def leave(code, leave=os._exit):
+    print(*sys.modules, file=sys.stderr, flush=True)
+    leave(code)
+
+os._exit = leave
+torch.nn.functional.cross_entropy = lambda *_: time.sleep(60)
+script, *sys.argv[1:] = sys.argv[1:]
+runpy.run_path(script, run_name="__main__")
+"""
+
+
+@pytest.fixture
+def script() -> Iterator[dict[str, Any]]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield runpy.run_path(str(SCRIPT))
+    torch.set_num_threads(threads)
+
+
+def agreement(script: dict[str, Any], *, seconds: float = 60.0) -> Any:
+    """Run the first part; returns its report."""
+    report = script["Report"](None)
+    script["check_agreement"](report, script["TINY"], CPU, script["Clock"](seconds))
+    return report
+
+
+def verdicts(lines: list[str]) -> dict[str, set[str]]:
+    """Return the verdicts on each mixer in the table of agreement."""
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        name, *cells = line.strip("| ").split(" | ")
+        if name in MIXERS and len(cells) == 6 and cells[-1].startswith(("ok", "FAIL")):
+            found.setdefault(name, set()).add(cells[-1])
+    return found
+
+
+def test_a_tiny_run_on_the_cpu(script: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "gpu" / "tiny.md"
+    assert script["main"](["--tiny", "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert out.read_text() == text
+    assert [line for line in text.splitlines() if line.startswith("## ")] == PARTS
+    assert verdicts(text.splitlines()) == {name: {"ok"} for name in MIXERS}
+    assert f"torch {torch.__version__}" in text
+    assert "Cut short" not in text
+    assert str(tmp_path) not in text
+    assert str(SCRIPT.parents[1]) not in text
+    assert platform.node() not in text.split()
+    assert [path.name for path in out.parent.iterdir()] == ["tiny.md"]
+
+
+def test_all_mixers_of_the_registry_have_a_row_for_each_length(script: dict[str, Any]) -> None:
+    report = agreement(script)
+    rows = [line.split(" | ")[:2] for line in report.lines if line.endswith("| ok |")]
+    assert rows == [[f"| {name}", str(n)] for name in sorted(MIXERS) for n in script["TINY"].lengths]
+    assert report.exit_code == 0
+
+
+def off_by_a_thousandth(y_BLD: Tensor, x_BLD: Tensor) -> Tensor:
+    return 1.001 * y_BLD
+
+
+def wrong_gradient(y_BLD: Tensor, x_BLD: Tensor) -> Tensor:
+    return y_BLD + 0.01 * (x_BLD - x_BLD.detach())
+
+
+def not_finite(y_BLD: Tensor, x_BLD: Tensor) -> Tensor:
+    return y_BLD / torch.zeros(())
+
+
+def raising(y_BLD: Tensor, x_BLD: Tensor) -> Tensor:
+    raise RuntimeError("no such kernel on this device")
+
+
+def break_long_conv(
+    monkeypatch: pytest.MonkeyPatch, broken: Callable[[Tensor, Tensor], Tensor], *, method: str = "forward"
+) -> None:
+    """Make a method wrong in float32, which runs on the device, and leave float64 right."""
+    right = getattr(LongConv, method)
+
+    def wrong(self: LongConv, x_BLD: Tensor, *at_BQ: Tensor) -> Tensor:
+        y = right(self, x_BLD, *at_BQ)
+        return y if x_BLD.dtype == torch.float64 else broken(y, x_BLD)
+
+    monkeypatch.setattr(LongConv, method, wrong)
+
+
+@pytest.mark.parametrize("broken", [off_by_a_thousandth, wrong_gradient, not_finite, raising])
+def test_a_wrong_result_fails(
+    script: dict[str, Any], monkeypatch: pytest.MonkeyPatch, broken: Callable[[Tensor, Tensor], Tensor]
+) -> None:
+    break_long_conv(monkeypatch, broken)
+    report = agreement(script)
+    found = verdicts(report.lines)
+    assert found.pop("long_conv") == {"FAIL (RuntimeError)" if broken is raising else "FAIL"}
+    assert found == {name: {"ok"} for name in MIXERS if name != "long_conv"}
+    assert report.exit_code == 1
+
+
+def test_a_wrong_result_at_query_positions_fails_the_whole_check(
+    script: dict[str, Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    break_long_conv(monkeypatch, off_by_a_thousandth, method="forward_at")
+    assert script["main"](["--tiny"]) == 1
+    assert verdicts(capsys.readouterr().out.splitlines())["long_conv"] == {"FAIL"}
+
+
+def test_a_gradient_that_vanishes_is_measured_by_the_others(script: dict[str, Any]) -> None:
+    exact = [torch.ones(2), torch.tensor([2.0]), torch.zeros(3)]
+    found = [torch.ones(2), torch.tensor([2.0]), torch.full((3,), 1e-9)]
+    assert script["relative_errors"](found, exact) == (0.0, pytest.approx(1e-9 / 2e-3))
+
+
+def test_without_time_every_part_says_that_it_was_cut_short(script: dict[str, Any], tmp_path: Path) -> None:
+    report = script["Report"](tmp_path / "cut.md")
+    began = time.monotonic()
+    script["check"](report, script["TINY"], CPU, script["Clock"](0.0))
+    assert time.monotonic() - began < 2.0
+    cut = [line for line in (tmp_path / "cut.md").read_text().splitlines() if "time limit: 0 of" in line]
+    assert len(cut) == len(PARTS)
+    assert report.exit_code == 1
+
+
+def test_what_hangs_is_stopped_in_time_and_a_checkout_with_torch_is_enough(tmp_path: Path) -> None:
+    done = subprocess.run(
+        # without `site`, only plain folders of site-packages can be imported, and so no tune_zoo
+        [sys.executable, "-S", "-c", HANGING, str(SCRIPT), "--tiny", "--minutes", "0.05", "--out", "out.md"],
+        env={**os.environ, "PYTHONPATH": sysconfig.get_path("purelib")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=45,  # less than the loss takes
+        check=False,
+    )
+    assert done.stdout.endswith("Stopped here by the time limit.\n"), done.stderr
+    assert (tmp_path / "out.md").read_text() == done.stdout
+    assert "## Agreement" in done.stdout
+    loaded = set(done.stderr.splitlines()[-1].split())
+    assert "tune_zoo.trainer" in loaded
+    assert not loaded & BEYOND
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"), [(["--tiny", "--minutes", "0"], "must be over 0, got 0.0"), ([], "--tiny runs on the CPU")]
+)
+def test_what_cannot_run_is_refused(
+    script: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    argv: list[str],
+    why: str,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit):
+        script["main"](argv)
+    assert why in capsys.readouterr().err
