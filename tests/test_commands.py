@@ -54,7 +54,7 @@ def test_a_run_from_nothing_to_figures(without_init: None, space_file: Any, tmp_
     code, printed = run(path, out)
     assert code == 0
     assert "2 cells, at most 4 trials, 2 trials at once" in printed
-    assert "minimal width that solves (accuracy ≥ 0.95)" in printed
+    assert "minimal width (fails, solves] at accuracy ≥ 0.95" in printed
     assert len(read_records(out)) == 4
     assert {path.name for path in out.iterdir()} >= {"space.json", "records.jsonl", "analysis"}
     again, printed = run(path, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from analysis import Analysis
@@ -9,20 +10,16 @@ from tune_zoo.plan import Cell, Plan
 
 
 def widths_table(results: Analysis) -> Table:
-    """Return the minimal widths and the verdict, a row a mixer and a column a sequence length."""
+    """Return the minimal widths, a row a mixer and a column a sequence length."""
     lengths = sorted({width.seq_len for fit in results.fits for width in fit.widths})
-    table = Table(
-        title=f"minimal width that solves (accuracy ≥ {results.threshold:g}): (fails, solves]",
-        title_justify="left",
-    )
+    title = f"minimal width (fails, solves] at accuracy ≥ {results.threshold:g}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("mixer", no_wrap=True)
     for length in lengths:
         table.add_column(f"N = {length}", justify="right", no_wrap=True)
-    table.add_column("exponent b [95 %]", justify="right")
-    table.add_column("verdict")
     for fit in results.fits:
         texts = {width.seq_len: width.text() for width in fit.widths}
-        table.add_row(fit.label, *(texts.get(n, "") for n in lengths), fit.exponent(), str(fit.verdict))
+        table.add_row(fit.label, *(texts.get(length, "") for length in lengths))
     return table
 
 

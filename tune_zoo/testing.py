@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -70,14 +71,15 @@ class SequenceMixerConformance:
         mixer, x_BLD = self.build(seq_len=seq_len), _inputs(length, self.d_model)
         _assert_same_map(mixer, x_BLD, mixer, lambda x: recur(mixer, x)[0])
 
-    @pytest.mark.parametrize("num_positions", [2, 5])  # a mixer may compute few and many in different ways
     @at_sizes
-    def test_forward_at_is_forward_taken_there(self, seq_len: int, length: int, num_positions: int) -> None:
+    def test_forward_at_is_forward_taken_there(self, seq_len: int, length: int) -> None:
         """`forward_at` gives the outputs and gradients of `forward`, for positions in any order, also repeated."""
         mixer, x_BLD = self.build(seq_len=seq_len), _inputs(length, self.d_model)
-        at_BQ = torch.randint(length, (BATCH, num_positions), generator=_generator(2))
-        at_BQ[:, 0], at_BQ[:, 1] = length - 1, 0
-        _assert_same_map(mixer, x_BLD, lambda x: mixer.forward_at(x, at_BQ), lambda x: take(mixer(x), at_BQ))
+        for num_positions in (2, 5):  # a mixer may compute few and many in different ways
+            at_BQ = torch.randint(length, (BATCH, num_positions), generator=_generator(2))
+            at_BQ[:, 0], at_BQ[:, 1] = length - 1, 0
+            there, everywhere = partial(mixer.forward_at, at_BQ=at_BQ), partial(_forward_then_take, mixer, at_BQ)
+            _assert_same_map(mixer, x_BLD, there, everywhere)
 
     @at_sizes
     def test_the_future_changes_nothing(self, seq_len: int, length: int) -> None:
@@ -169,6 +171,10 @@ class SequenceMixerConformance:
         loaded.load_state_dict(mixer.state_dict())
         for twin in (copy.deepcopy(mixer), loaded):
             assert torch.equal(twin(x_BLD), mixer(x_BLD)), "the twin computes something else"
+
+
+def _forward_then_take(mixer: SequenceMixer, at_BQ: Tensor, x_BLD: Tensor) -> Tensor:
+    return take(mixer(x_BLD), at_BQ)
 
 
 def _generator(seed: int) -> torch.Generator:

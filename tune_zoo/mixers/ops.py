@@ -19,9 +19,9 @@ from tune_zoo.mixers.base import take
 # 64 positions it took 0.9 to 2.3 times as long as the FFT, and longer beyond.
 DIRECT_MAX_TAPS = 6
 
-# Up to so many positions a row, the windows of a long filter cost less than its transform: on one CPU core, forward
-# and backward, at 1, 2, 4 and 8 positions the transform takes 2.1–6, 1.3–3.3, 0.8–1.6 and 0.3–0.5 times as long
-# (L 16 to 512, D 16 to 256).
+# Up to so many positions a row, the windows of a long filter cost less than its transform: on one CPU core, both
+# ways, the transform takes 2.1–6 times as long at one position, 1.3–3.3 at two, 0.8–1.6 at four and 0.3–0.5
+# at eight (L 16 to 512, D 16 to 256).
 WINDOW_MAX_POSITIONS = 3
 
 
