@@ -35,7 +35,7 @@ _KNOWN = {
     "rwkv4": 9,
     "mamba": 7,
 }
-_SPARE = [7, 9, 2, 3, 5, 4, 1, 0, 6, 8]
+_SPARE = [2, 3, 9, 5, 4, 7, 1, 0, 6, 8]
 _MARKERS = "osD^vXpP*>"
 
 
