@@ -9,9 +9,7 @@ quickstart: $(VENV)/run.stamp  ## train real models, then print the table and th
 	$(BIN)/tune_zoo run quickstart
 
 test: check  ## everything CI runs
-	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest
-	$(BIN)/coverage combine
 	$(BIN)/coverage report
 
 check: $(VENV)/dev.stamp  ## lint, types and import contracts
