@@ -115,7 +115,9 @@ def test_what_no_node_can_meet_is_refused_at_once(local_ray: None, resources: Re
         place(resources)
 
 
-@pytest.mark.parametrize("address", ["nowhere", "host:port", "127.0.0.1:99999", "ray://", ""])
+@pytest.mark.parametrize(
+    "address", ["nowhere", "host:port", "127.0.0.1:99999", "ray://127.0.0.1:10001", ":80", ""]
+)
 def test_an_address_that_is_none(address: str) -> None:
     from tune_zoo.raytune.session import connected
 

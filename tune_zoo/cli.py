@@ -51,8 +51,8 @@ def run(
     address: Annotated[
         str | None,
         typer.Option(
-            help="A Ray cluster: `host:port`, `ray://host:port` or `auto`. Without it, an embedded Ray on this "
-            "machine."
+            help="A Ray cluster: `host:port` of its head, or `auto` on one of its nodes. Without it, an embedded "
+            "Ray on this machine."
         ),
     ] = None,
     num_cpus: Annotated[

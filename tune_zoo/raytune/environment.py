@@ -10,10 +10,7 @@ _QUIET = {
     "TUNE_PRINT_ALL_TRIAL_ERRORS": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_GLOBAL_CHECKPOINT_S": "1000000",  # resume rests on our records; Tune's snapshots would serve nobody
-    "TUNE_MAX_PENDING_TRIALS_PG": "16",
-    "RAY_TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
 

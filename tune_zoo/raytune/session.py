@@ -22,7 +22,7 @@ def connected(address: str | None, *, num_cpus: int | None = None) -> Iterator[N
     """Hold a connection to Ray; an embedded Ray is started for it and ended with it.
 
     Args:
-        address: `host:port`, `ray://host:port` or `auto`; None starts an embedded Ray on this machine.
+        address: `host:port` of a cluster's head, or `auto`; None starts an embedded Ray on this machine.
         num_cpus: CPUs of the embedded Ray; None takes all.
 
     Raises:
@@ -55,11 +55,12 @@ def _first_line(error: Exception) -> str:
 
 def _check_answers(address: str) -> None:
     """Refuse an address at which nothing listens; ray itself would wait a minute or more to say so."""
-    if address in ("auto", "local"):
+    if address == "auto":
         return
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not (colon and port.isdigit()):
-        raise ClusterError(f"--address must be host:port, ray://host:port or auto, got '{address}'")
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdigit()) or address.startswith("ray://"):
+        # Through Ray Client the driver would run on the cluster, away from the results folder and this display.
+        raise ClusterError(f"--address must be the host:port of a cluster's head, or auto, got '{address}'")
     try:
         socket.create_connection((host, int(port)), timeout=_ANSWER_WITHIN_S).close()
     except (OSError, OverflowError) as error:
