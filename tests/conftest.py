@@ -68,7 +68,7 @@ def local_ray() -> Iterator[None]:
     from tune_zoo.raytune.environment import importable_by_workers, quiet
 
     quiet()
-    importable_by_workers(Path(__file__).parent)
+    importable_by_workers(Path(__file__).parent / "out_of_tree")
     import ray
 
     ray.init(num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")

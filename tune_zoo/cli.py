@@ -126,7 +126,7 @@ def _console() -> Console:
 
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, never a traceback."""
-    sys.path.insert(0, str(Path.cwd()))  # as `python -m` does: a mixer of one's own lies beside the space
+    sys.path.append(str(Path.cwd()))  # a mixer of one's own lies where the command is given
     try:
         app(prog_name="tune_zoo")
     except (TuneZooError, AnalysisError) as error:

@@ -107,6 +107,7 @@ def _conclude(plan: Plan, records: pd.DataFrame, folder: Path, console: Console)
     lost = records[[Status(status).lost for status in records["status"]]]
     results = analysis.analyse(records, threshold=plan.space.training.threshold)
     paths = analysis.write(results, folder / "analysis")
+    console.print(f"minimal width (fails, solves] at accuracy ≥ {results.threshold:g}")
     console.print(widths_table(results))
     for fit in results.fits:
         console.print(fit.sentence(), soft_wrap=True)

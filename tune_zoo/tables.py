@@ -12,8 +12,7 @@ from tune_zoo.plan import Cell, Plan
 def widths_table(results: Analysis) -> Table:
     """Return the minimal widths, a row a mixer and a column a sequence length."""
     lengths = sorted({width.seq_len for fit in results.fits for width in fit.widths})
-    title = f"minimal width (fails, solves] at accuracy ≥ {results.threshold:g}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("mixer", no_wrap=True)
     for length in lengths:
         table.add_column(f"N = {length}", justify="right", no_wrap=True)
