@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from conftest import trial
 
+from tune_zoo.errors import MixerError
 from tune_zoo.plan import Plan, flops
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.space_file import load_space
@@ -79,6 +80,16 @@ def test_defaults_spelled_out_or_left_out_are_the_same_trials(space_file: Any) -
     short = plan_of(space_file, mixers=[{"name": "attention"}])
     long = plan_of(space_file, mixers=[{"name": "attention", "config": {"num_heads": 1, "dropout": 0}}])
     assert [t.trial_id for t in short.trials] == [t.trial_id for t in long.trials]
+
+
+def test_a_tuned_option_is_checked_and_written_like_any_other(space_file: Any) -> None:
+    def ids(dropouts: list[float]) -> list[str]:
+        own = {"name": "attention", "tuned": {"config": {"dropout": dropouts}}}
+        return [t.trial_id for t in plan_of(space_file, mixers=[own]).trials]
+
+    assert ids([0, 0.5]) == ids([0.0, 0.5])
+    with pytest.raises(MixerError, match="dropout"):
+        ids([0.5, 2.0])
 
 
 def test_batch_sizes_by_length(space_file: Any) -> None:

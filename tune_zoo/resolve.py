@@ -5,11 +5,13 @@ This is where the driver imports the mixers, and so torch, before it submits a t
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.registry import parse_config
 from tune_zoo.plan import Plan, make_plan
 from tune_zoo.search_space import MixerEntry, SearchSpace
-from tune_zoo.spec import TrialSpec
+from tune_zoo.spec import MixerSpec, TrialSpec
 
 
 def resolved_plan(space: SearchSpace) -> Plan:
@@ -24,9 +26,8 @@ def resolved_plan(space: SearchSpace) -> Plan:
     """
     entries = [_resolved(entry) for entry in space.mixers]
     plan = make_plan(space.model_copy(update={"mixers": entries}))
-    for spec in plan.trials:
-        _check_size(spec)
-    return plan
+    cells = (replace(cell, trials=tuple(_checked(spec) for spec in cell.trials)) for cell in plan.cells)
+    return replace(plan, cells=tuple(cells))
 
 
 def _resolved(entry: MixerEntry) -> MixerEntry:
@@ -37,10 +38,15 @@ def _resolved(entry: MixerEntry) -> MixerEntry:
     return entry.model_copy(update={"config": config.model_dump(mode="json")})
 
 
-def _check_size(spec: TrialSpec) -> None:
+def _checked(spec: TrialSpec) -> TrialSpec:
+    """Return a trial with its mixer's config complete, tuned options included; its size is possible."""
     mixer = spec.model.mixer
-    config = parse_config(mixer.name, mixer.config)
     try:
+        config = parse_config(mixer.name, mixer.config)
         config.check_size(d_model=spec.model.d_model, seq_len=spec.task.seq_len)
     except MixerError as error:
         raise MixerError(f"mixers, '{mixer.label}' at d_model {spec.model.d_model}: {error}") from None
+    complete = MixerSpec(name=mixer.name, label=mixer.label, config=config.model_dump(mode="json"))
+    model = spec.model.model_copy(update={"mixer": complete})
+    # Built anew: a copy would carry along a hash that the incomplete config had.
+    return TrialSpec(task=spec.task, model=model, optimizer=spec.optimizer, training=spec.training, seed=spec.seed)
