@@ -1,6 +1,8 @@
 """Minimal widths, scaling laws and figures from any table of recall accuracies.
 
-    analyse(table, threshold) → Analysis → write(analysis, folder)
+    read_table(path) → table
+    analyse(table, threshold) → Analysis → figure_accuracy, figure_minimal_width → Figure
+                                         → write_report(analysis, folder, heading=…) → files
 
 Names are loaded on first use, so that a caller of the posterior alone does not wait for pandas and matplotlib.
 """
@@ -11,17 +13,21 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from analysis.accuracy_figure import figure_accuracy
     from analysis.errors import AnalysisError
     from analysis.fit_result import FitResult
     from analysis.law import LawPosterior, Line
+    from analysis.law_figure import figure_minimal_width
     from analysis.length_posterior import LengthPosterior
     from analysis.minimal_width import Censoring, MinimalWidth, find_minimal_width
     from analysis.output import write
     from analysis.posterior import fit_law
     from analysis.read import read_table
-    from analysis.summary import DEFAULT_THRESHOLD, Analysis, analyse
-    from analysis.table import Status
+    from analysis.report import write_report
+    from analysis.summary import Analysis, analyse
+    from analysis.table import DEFAULT_THRESHOLD, Status
     from analysis.verdict import Verdict
+    from analysis.widths import minimal_widths
 
 __all__ = [
     "DEFAULT_THRESHOLD",
@@ -36,14 +42,18 @@ __all__ = [
     "Status",
     "Verdict",
     "analyse",
+    "figure_accuracy",
+    "figure_minimal_width",
     "find_minimal_width",
     "fit_law",
+    "minimal_widths",
     "read_table",
     "write",
+    "write_report",
 ]
 
 _HOMES = {
-    "DEFAULT_THRESHOLD": "summary",
+    "DEFAULT_THRESHOLD": "table",
     "Analysis": "summary",
     "AnalysisError": "errors",
     "Censoring": "minimal_width",
@@ -55,10 +65,14 @@ _HOMES = {
     "Status": "table",
     "Verdict": "verdict",
     "analyse": "summary",
+    "figure_accuracy": "accuracy_figure",
+    "figure_minimal_width": "law_figure",
     "find_minimal_width": "minimal_width",
     "fit_law": "posterior",
+    "minimal_widths": "widths",
     "read_table": "read",
     "write": "output",
+    "write_report": "report",
 }
 
 

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import argparse
 import io
+import platform
+import shlex
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
-import pandas as pd
-
 from analysis.errors import AnalysisError
-from analysis.output import write
 from analysis.read import read_table
-from analysis.summary import DEFAULT_THRESHOLD, Analysis, analyse
+from analysis.report import write_report
+from analysis.summary import Analysis, analyse
+from analysis.table import DEFAULT_THRESHOLD
+from analysis.widths import widths_grid
+
+HEADING = "How wide must a model be to recall, at each sequence length?"
+BEHIND = ("numpy", "scipy", "pandas")
 
 EXAMPLE = """example:
-  python -m analysis runs/base_conv/records.parquet --out figures --threshold 0.95
+  python -m analysis results/quickstart --out figures --threshold 0.95
 
 Columns of TABLE: mixer, seq_len, num_kv_pairs, d_model, accuracy; learning_rate, seed and status where known.
-Files written: accuracy.png and .svg, minimal_width.png and .svg, minimal_widths.csv, fits.csv."""
+A results folder holds records.jsonl and records/*.json, and may be that of a run that is still going on.
+Files written: report.md, accuracy.png and .svg, minimal_width.png and .svg, minimal_widths.csv, fits.csv and
+.json."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,9 +39,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
-        "table", metavar="TABLE", type=Path, help="a .csv, .parquet or .jsonl file, or the folder of a run"
+        "table", metavar="TABLE", type=Path, help="a .csv, .parquet or .jsonl file, or the results folder of a run"
     )
-    command.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder for figures and tables")
+    command.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder for the report")
     command.add_argument(
         "--threshold",
         metavar="T",
@@ -60,8 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         analysis = analyse(read_table(options.table), options.threshold)
-        files = write(analysis, options.out)
-    except (AnalysisError, OSError) as error:
+        files = write_report(analysis, options.out, heading=HEADING, about=_about(options))
+    except AnalysisError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     sys.stdout.write(f"{overview(analysis)}\n\n")
@@ -73,10 +81,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def overview(analysis: Analysis) -> str:
     """A table in text: the interval of d* of every fit at every sequence length."""
-    rows = {fit.label: {f"N = {width.seq_len}": width.text() for width in fit.widths} for fit in analysis.fits}
-    lengths = sorted({width.seq_len for fit in analysis.fits for width in fit.widths})
-    frame = pd.DataFrame.from_dict(rows, orient="index").reindex(columns=[f"N = {n}" for n in lengths])
-    return f"minimal width d*, accuracy at least {analysis.threshold:g}\n{frame.fillna('').to_string()}"
+    return f"minimal width d*, accuracy at least {analysis.threshold:g}\n{widths_grid(analysis.fits).to_string()}"
+
+
+def _about(options: argparse.Namespace) -> dict[str, str]:
+    command = ["python", "-m", "analysis", options.table, "--out", options.out, "--threshold", options.threshold]
+    versions = [f"{name} {version(name)}" for name in BEHIND]
+    return {
+        "command": shlex.join(map(str, command)),
+        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
+    }
 
 
 if __name__ == "__main__":

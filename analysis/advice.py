@@ -23,7 +23,7 @@ def next_trials(widths: Sequence[MinimalWidth]) -> list[str]:
         widths: The interval of d* at each length, shortest length first.
 
     Returns:
-        Clauses such as "try d_model 8, 16 and 32 at seq_len 64 and 512"; at least one.
+        Clauses such as "try d_model 8, 16 and 32 at seq_len 64 and 512"; at least one. Widths are even.
     """
     advice = _narrower(widths) + _wider(widths)
     if len(widths) < MIN_BRACKETED:
@@ -45,7 +45,8 @@ def _lengths(widths: Sequence[MinimalWidth]) -> str:
 def _narrower(widths: Sequence[MinimalWidth]) -> list[str]:
     ends = _ends([width for width in widths if width.censoring is Censoring.LEFT])
     narrowest = min((width.upper for width in ends if width.upper), default=1)
-    halves = sorted({narrowest // 2**step for step in range(1, _HALVINGS + 1)} - {0})
+    wanted = (_even(narrowest / 2**step, 0, narrowest) for step in range(1, _HALVINGS + 1))
+    halves = sorted({width for width in wanted if width})
     if not ends or not halves:
         return []
     return [f"try d_model {listed(halves)} at {_lengths(ends)}, where no width under {narrowest} was tried"]
@@ -65,12 +66,18 @@ def _between(widths: Sequence[MinimalWidth]) -> list[str]:
     for width in _ends([width for width in widths if width.bracketed]):
         low, high = width.lower or 1, width.upper or 1
         middle = _middle(low, high)
-        if high / low > _NARROW and low < middle < high:
+        if middle and high / low > _NARROW:
             clauses.append(f"d_model {middle} at seq_len {width.seq_len}")
     return [f"try {listed(clauses)}, {SEEDS} seeds each"] if clauses else []
 
 
-def _middle(low: int, high: int) -> int:
+def _middle(low: int, high: int) -> int | None:
     middle = math.sqrt(low * high)
     rounded = 8 * round(middle / 8)
-    return rounded if low < rounded < high else round(middle)
+    return rounded if low < rounded < high else _even(middle, low, high)
+
+
+def _even(wanted: float, low: int, high: int) -> int | None:
+    # Odd widths cannot be split into heads.
+    first, last = low + 2 - low % 2, high - 2 + high % 2
+    return min(max(2 * round(wanted / 2), first), last) if first <= last else None

@@ -6,7 +6,8 @@ AnalysisError (ValueError)
 ├── CellValueError      a value in the table breaks a rule
 ├── EmptyTableError     the table has no rows
 ├── ThresholdError      the threshold is outside (0, 1]
-└── CountsError         arrays of counts handed to a fit do not fit together
+├── CountsError         arrays of counts handed to a fit do not fit together
+└── OutputError         the results cannot be written to the folder
 """
 
 
@@ -36,3 +37,7 @@ class ThresholdError(AnalysisError):
 
 class CountsError(AnalysisError):
     """Arrays of counts handed to a fit do not fit together."""
+
+
+class OutputError(AnalysisError):
+    """The results cannot be written to the folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from analysis.cross_check import CrossCheck
@@ -21,10 +22,10 @@ class FitResult:
     Attributes:
         label: The mixer, with its number of pairs where lengths and pairs are crossed: `base_conv, k = 4`.
         mixer: The sequence mixer.
-        num_kv_pairs: The numbers of pairs in the fit, rising.
         threshold: Accuracy at or over which a cell is solved.
         law: Posterior of the exponent and of the line.
         widths: The interval of d* at each length, shortest length first.
+        pairs: Number of pairs at each length, in the same order.
         lengths: Posterior of d* at each length, in the same order.
         verdict: One word.
         reason: Why, in words.
@@ -37,10 +38,10 @@ class FitResult:
 
     label: str
     mixer: str
-    num_kv_pairs: tuple[int, ...]
     threshold: float
     law: LawPosterior
     widths: tuple[MinimalWidth, ...]
+    pairs: tuple[int, ...]
     lengths: tuple[LengthPosterior, ...]
     verdict: Verdict
     reason: str
@@ -49,6 +50,11 @@ class FitResult:
     cross_check: CrossCheck | None
     tried: int
     missing: int
+
+    @property
+    def num_kv_pairs(self) -> tuple[int, ...]:
+        """The numbers of pairs in the fit, rising, each once."""
+        return tuple(sorted(set(self.pairs)))
 
     @property
     def tied(self) -> bool:
@@ -76,6 +82,33 @@ class FitResult:
                 return f"power law, d* ∝ N^{self.exponent()}; {constant}, {linear}"
             case _:
                 return f"undetermined, b = {self.exponent()}; " + "; ".join([self.reason, *self.advice])
+
+    def to_dict(self) -> dict[str, object]:
+        """The fit as plain values that JSON can hold.
+
+        Returns:
+            `mixer` (the label), `b` (posterior median), `ci_low` and `ci_high` (95 % interval), `sd`, `odds`,
+            `verdict`, `reason`, and `minimal_widths`: for each length the interval (low, high] of d*, None at
+            an end that is not known. `odds` compares the three laws, free being the unit: constant and linear
+            are how much more (over 1) or less (under 1) likely b = 0 or b = 1 is than an exponent left free,
+            as in `sentence`; no prior chances of the laws are needed for that, as probabilities would.
+        """
+        low, high = self.law.b_interval
+        constant, linear = self.law.odds_constant, self.law.odds_linear
+        return {
+            "mixer": self.label,
+            "b": _finite(self.law.b_median),
+            "ci_low": _finite(low),
+            "ci_high": _finite(high),
+            "sd": _finite(self.law.b_sd),
+            "odds": {"constant": _finite(constant), "linear": _finite(linear), "free": 1.0},
+            "verdict": str(self.verdict),
+            "reason": self.reason,
+            "minimal_widths": [
+                {"seq_len": width.seq_len, "num_kv_pairs": pairs, "low": width.lower, "high": width.upper}
+                for width, pairs in zip(self.widths, self.pairs, strict=True)
+            ],
+        }
 
     def row(self) -> dict[str, object]:
         """The fit as one row of a table."""
@@ -106,3 +139,7 @@ class FitResult:
             "notes": "; ".join(self.notes),
             "sentence": self.sentence(),
         }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

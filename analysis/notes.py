@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from analysis.cells import POINT
@@ -40,6 +41,8 @@ def fit_notes(
     return [
         *_tied(counts),
         *_missing(counts),
+        *_diverged(own),
+        *_lapses(counts, widths),
         *(f"not monotone at seq_len {width.seq_len}: {width.note}" for width in widths if width.note),
         *_stopped_early(own, threshold),
         *_pooled(own),
@@ -55,6 +58,26 @@ def _tied(counts: pd.DataFrame) -> list[str]:
 def _missing(counts: pd.DataFrame) -> list[str]:
     lost, all_cells = int(counts["missing"].sum()), int((counts["tried"] + counts["missing"]).sum())
     return [f"{lost} of {all_cells} cells are missing, since a trial of theirs was lost"] if lost else []
+
+
+def _diverged(own: pd.DataFrame) -> list[str]:
+    diverged = own["accuracy"].isna() & ~own["lost"]
+    if not diverged.any():
+        return []
+    return [f"{diverged.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged"]
+
+
+def _lapses(counts: pd.DataFrame, widths: Sequence[MinimalWidth]) -> list[str]:
+    cuts = {width.seq_len: width.upper or np.inf for width in widths}
+    over = counts["d_model"] >= counts["seq_len"].map(cuts)
+    failed = int((counts["tried"] - counts["solved"])[over].sum())
+    lucky = int(counts["solved"][~over].sum())
+    said = []
+    if failed:
+        said.append(f"{failed} of {counts['tried'][over].sum()} seeds at or over d* failed (lapses)")
+    if lucky:
+        said.append(f"{lucky} of {counts['tried'][~over].sum()} seeds under d* solved (by luck)")
+    return said
 
 
 def _stopped_early(own: pd.DataFrame, threshold: float) -> list[str]:

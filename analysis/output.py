@@ -1,16 +1,18 @@
-"""Write an analysis to a folder: two figures and two tables, each whole or not at all."""
+"""Draw and lay out the figures and tables of an analysis, and write files to a folder."""
 
 from __future__ import annotations
 
 import io
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from analysis.figure_accuracy import accuracy_panels, draw_accuracy
-from analysis.figure_law import draw_law, law_panels
+from analysis.accuracy_figure import figure_accuracy
+from analysis.errors import OutputError
+from analysis.law_figure import figure_minimal_width
 from analysis.style import house_style
 from analysis.summary import Analysis
 
@@ -20,8 +22,8 @@ DPI = 220
 def write(analysis: Analysis, out: Path) -> list[Path]:
     """Write figures as PNG and SVG, and the tables `minimal_widths.csv` and `fits.csv`.
 
-    Everything is computed and drawn in memory before the first file appears, and every file is renamed into
-    place, so a failure never leaves half of one. The same analysis gives the same bytes.
+    Everything is computed and drawn in memory before the first file appears. The same analysis gives the same
+    bytes. `analysis.report.write_report` writes these and a report about them.
 
     Args:
         analysis: The results of a table.
@@ -31,11 +33,9 @@ def write(analysis: Analysis, out: Path) -> list[Path]:
         The files, in the order of their names.
 
     Raises:
-        OSError: The folder cannot be made or written to.
+        OutputError: The folder cannot be made or written to.
     """
-    contents = render(analysis)
-    out.mkdir(parents=True, exist_ok=True)
-    return [_put(out / name, contents[name]) for name in sorted(contents)]
+    return put_all(out, render(analysis))
 
 
 def render(analysis: Analysis) -> dict[str, bytes]:
@@ -48,8 +48,8 @@ def render(analysis: Analysis) -> dict[str, bytes]:
         The content of each file, by its name.
     """
     figures = {
-        "accuracy": draw_accuracy(accuracy_panels(analysis), analysis.threshold),
-        "minimal_width": draw_law(law_panels(analysis.fits)),
+        "accuracy": figure_accuracy(analysis),
+        "minimal_width": figure_minimal_width(analysis),
     }
     contents = {
         f"{name}.{kind}": _image(figure, kind) for name, figure in figures.items() for kind in ("png", "svg")
@@ -68,19 +68,47 @@ def _image(figure: Figure, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def _put(path: Path, content: bytes) -> Path:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
+def put_all(out: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a folder, each whole or not at all.
+
+    All are written under temporary names first and then renamed, so a full disk changes nothing.
+
+    Args:
+        out: The folder; made if it does not exist.
+        contents: The content of each file, by its name.
+
+    Returns:
+        The files, in the order of their names.
+
+    Raises:
+        OutputError: The folder cannot be made or written to.
+    """
+    staged: list[tuple[Path, Path]] = []
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # mkstemp makes a private file; give it the mode that a plain open would have.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return path
+        out.mkdir(parents=True, exist_ok=True)
+        for name in sorted(contents):
+            staged.append((_temporary(out / name), out / name))
+            staged[-1][0].write_bytes(contents[name])
+        for temporary, path in staged:
+            temporary.replace(path)
+    except OSError as error:
+        reason = "a file has that name" if out.is_file() else error.strerror or error
+        raise OutputError(
+            f"Results must go to a folder that can be made and written to; {str(out)!r} cannot ({reason}). "
+            "Name another folder."
+        ) from error
+    finally:
+        for temporary, _ in staged:
+            temporary.unlink(missing_ok=True)
+    return [path for _, path in staged]
+
+
+def _temporary(path: Path) -> Path:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    # mkstemp makes a private file; give it the mode that a plain open would have.
+    Path(name).chmod(0o666 & ~_umask())
+    return Path(name)
 
 
 def _umask() -> int:

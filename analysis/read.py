@@ -8,9 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.errors import TableFileError
-
-RECORDS_FILE = "records.parquet"
-"""Name of the table inside a run's folder."""
+from analysis.run_folder import read_run
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
@@ -35,18 +33,32 @@ READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
-    """Read one record a row from CSV, Parquet or JSON lines.
+    """Read one record a row from CSV, Parquet or JSON lines, or from the results folder of a run.
 
     Args:
-        path: A file ending in `.csv`, `.parquet` or `.jsonl`, or a folder that holds `records.parquet`.
+        path: A file ending in `.csv`, `.parquet` or `.jsonl`, or the results folder of a run, which may still be
+            going on; see `analysis.run_folder`.
 
     Returns:
-        The table as it stands in the file, unchecked; see `analysis.table.check_table`.
+        The table as it stands, unchecked; see `analysis.table.check_table`. From a folder, one row a trial.
 
     Raises:
-        TableFileError: The file is missing, of an unknown kind, or cannot be read.
+        TableFileError: The file or folder is missing, of an unknown kind, holds no records, or cannot be read.
     """
-    file = _resolve(Path(path))
+    file = Path(path)
+    if file.is_dir():
+        return read_run(file)
+    if not file.exists():
+        raise TableFileError(f"A table must exist; {str(path)!r} does not. Check the path.")
+    if file.suffix.lower() not in READERS:
+        raise TableFileError(
+            f"A table must end in one of {', '.join(READERS)}; got {file.name!r}. "
+            "Convert it, or rename it to what it is."
+        )
+    return _read(file)
+
+
+def _read(file: Path) -> pd.DataFrame:
     try:
         return READERS[file.suffix.lower()](file)
     except (OSError, ValueError) as error:
@@ -55,22 +67,3 @@ def read_table(path: str | Path) -> pd.DataFrame:
             f"A table must be a readable {file.suffix} file; {str(file)!r} could not be read ({reason}). "
             "Export it again."
         ) from error
-
-
-def _resolve(path: Path) -> Path:
-    if path.is_dir():
-        records = path / RECORDS_FILE
-        if not records.is_file():
-            raise TableFileError(
-                f"A run's folder must hold {RECORDS_FILE}; {str(path)!r} does not. "
-                "Name the table itself, or the folder of a run that has finished a trial."
-            )
-        return records
-    if not path.exists():
-        raise TableFileError(f"A table must exist; {str(path)!r} does not. Check the path.")
-    if path.suffix.lower() not in READERS:
-        raise TableFileError(
-            f"A table must end in one of {', '.join(READERS)}; got {path.name!r}. "
-            "Convert it, or rename it to what it is."
-        )
-    return path

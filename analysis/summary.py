@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from analysis.advice import next_trials
@@ -16,11 +16,9 @@ from analysis.length_posterior import length_posteriors
 from analysis.minimal_width import find_minimal_width
 from analysis.notes import fit_notes
 from analysis.posterior import fit_joint
-from analysis.table import check_threshold
+from analysis.table import DEFAULT_THRESHOLD, check_threshold
 from analysis.verdict import Verdict, judge
 from analysis.widths import widths_frame
-
-DEFAULT_THRESHOLD = 0.99
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +42,11 @@ class Analysis:
     def to_frame(self) -> pd.DataFrame:
         """One row a fit: verdict, exponent, interval, odds, reason and notes."""
         return pd.DataFrame([fit.row() for fit in self.fits])
+
+    def to_json(self) -> str:
+        """A JSON list of every fit's `FitResult.to_dict`, without NaN or infinity."""
+        fits = [fit.to_dict() for fit in self.fits]
+        return json.dumps(fits, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analysis:
@@ -89,15 +92,15 @@ def _fit(label: str, cells: pd.DataFrame, counts: pd.DataFrame, threshold: float
     widths = tuple(find_minimal_width(n, d_models, k, m) for n, k, m in zip(seq_lens, k_NW, m_NW, strict=True))
     law, joint = fit_joint(k_NW, m_NW, seq_lens, d_models)
     verdict, reason = judge(law, widths)
-    pairs = tuple(int(k) for k in np.unique(counts["num_kv_pairs"]))
+    pairs = counts.groupby("seq_len", sort=True)["num_kv_pairs"].first()
     check = least_squares(widths)
     return FitResult(
         label=label,
         mixer=str(counts["mixer"].iloc[0]),
-        num_kv_pairs=pairs,
         threshold=threshold,
         law=law,
         widths=widths,
+        pairs=tuple(int(k) for k in pairs),
         lengths=length_posteriors(joint, law.seq_lens),
         verdict=verdict,
         reason=reason,

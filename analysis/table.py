@@ -15,6 +15,9 @@ CELL = ["mixer", "seq_len", "num_kv_pairs", "d_model", "seed"]
 WHOLE = ["seq_len", "num_kv_pairs", "d_model"]
 NEEDED = ["mixer", *WHOLE, "accuracy"]
 
+DEFAULT_THRESHOLD = 0.99
+"""Accuracy at or over which a cell is solved, where none is given."""
+
 
 class Status(StrEnum):
     """How a trial ended. The first three finished; the rest were lost and say nothing of the cell."""
@@ -30,7 +33,11 @@ class Status(StrEnum):
     @property
     def lost(self) -> bool:
         """Whether the trial left no accuracy to trust, and must be run again."""
-        return self not in (Status.SOLVED, Status.UNSOLVED, Status.DIVERGED)
+        return self not in FINAL
+
+
+FINAL = (Status.SOLVED, Status.UNSOLVED, Status.DIVERGED)
+"""The statuses of a trial that finished."""
 
 
 def check_threshold(threshold: float) -> float:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tune_zoo.commands import INCOMPLETE, INTERRUPTED, run_space
+from tune_zoo.commands.plan import planned
+from tune_zoo.commands.run import INCOMPLETE, INTERRUPTED, Cluster, run_space
 from tune_zoo.record import make_record
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status, TrialResult
@@ -21,7 +22,7 @@ from tune_zoo.store import read_records, write_record
 def run(path: Path, out: Path) -> tuple[int, str]:
     stream = io.StringIO()
     console = Console(file=stream, width=200)
-    code = run_space(str(path), out=out, address=None, num_cpus=None, command="tune_zoo run …", console=console)
+    code = run_space(planned(str(path)), out, cluster=Cluster(), command="tune_zoo run …", console=console)
     return code, stream.getvalue()
 
 
@@ -56,7 +57,7 @@ def test_a_run_from_nothing_to_figures(without_init: None, space_file: Any, tmp_
     assert "2 cells, at most 4 trials, 2 trials at once" in printed
     assert "minimal width (fails, solves] at accuracy ≥ 0.95" in printed
     assert len(read_records(out)) == 4
-    assert {path.name for path in out.iterdir()} >= {"space.json", "records.jsonl", "analysis"}
+    assert {path.name for path in out.iterdir()} >= {"space.json", "records.jsonl", "report"}
     again, printed = run(path, out)
     assert again == 0
     assert f"Every trial of 'test' is on record in {out}; nothing was trained." in printed

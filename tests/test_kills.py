@@ -112,8 +112,8 @@ def test_a_run_ends_with_table_verdicts_and_figures(undisturbed: tuple[Path, str
     assert "undetermined" in printed
     assert "Traceback" not in printed
     assert "Warning" not in printed
-    figures = {path.suffix for path in (out / "analysis").iterdir()}
-    assert {".png", ".svg", ".csv"} <= figures
+    figures = {path.suffix for path in (out / "report").iterdir()}
+    assert {".png", ".svg", ".csv", ".md", ".json"} <= figures
 
 
 def test_five_kills_change_nothing(

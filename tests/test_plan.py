@@ -97,6 +97,40 @@ def test_batch_sizes_by_length(space_file: Any) -> None:
     assert {(c.axes[1], c.trials[0].training.batch_size) for c in plan.cells} == {(8, 32), (16, 8)}
 
 
+def test_a_mixers_own_batch_size_wins_over_the_spaces_by_length(space_file: Any) -> None:
+    mixers = [
+        {"name": "attention", "training": {"batch_size": 2}},
+        {"name": "base_conv", "training": {"batch_size": 3, "batch_size_at": {8: 5}}},
+        {"name": "long_conv"},
+    ]
+    plan = plan_of(space_file, mixers=mixers, training={"batch_size": 32, "batch_size_at": {16: 8}})
+    sizes = {(cell.axes[:2], cell.trials[0].training.batch_size) for cell in plan.cells}
+    assert sizes == {
+        (("attention", 8), 2), (("attention", 16), 2),
+        (("base_conv", 8), 5), (("base_conv", 16), 3),
+        (("long_conv", 8), 32), (("long_conv", 16), 8),
+    }  # fmt: skip
+
+
+def test_a_range_of_whole_numbers_tunes_an_option_that_counts(space_file: Any) -> None:
+    heads = {"num_heads": {"low": 1, "high": 2, "num": 2, "log": False}}
+    plan = plan_of(space_file, mixers=[{"name": "attention", "tuned": {"config": heads}}])
+    assert [t.model.mixer.config["num_heads"] for t in plan.cells[0].trials] == [1, 1, 2, 2]
+    dropout = {"dropout": {"low": 0.1, "high": 0.5, "num": 2, "log": False}}
+    plan = plan_of(space_file, mixers=[{"name": "attention", "tuned": {"config": dropout}}])
+    assert {t.model.mixer.config["dropout"] for t in plan.cells[0].trials} == {0.1, 0.5}
+    thirds = {"num_heads": {"low": 1, "high": 2, "num": 4, "log": False}}
+    with pytest.raises(MixerError, match="num_heads"):
+        plan_of(space_file, mixers=[{"name": "attention", "tuned": {"config": thirds}}])
+
+
+def test_whole_learning_rates_stay_numbers(space_file: Any) -> None:
+    plan = plan_of(space_file, tuned={"learning_rate": {"low": 1, "high": 2, "num": 2, "log": False}})
+    rates = [t.optimizer.learning_rate for t in plan.cells[0].trials]
+    assert rates == [1.0, 2.0]
+    assert all(isinstance(rate, float) for rate in rates)
+
+
 def test_flops_by_hand() -> None:
     spec = trial(training={"max_steps": 10, "batch_size": 3})
     n, d, vocab, queries, layers = 16, 16, 64, 2, 2

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from pydantic import ValidationError
 
 from tune_zoo.errors import SpaceError, TuneZooError
+from tune_zoo.frozen import Frozen, explain
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.search_space import Range
 from tune_zoo.space_file import find_space, json_schema_text, known_spaces, load_space, question
@@ -57,10 +59,31 @@ def refusal(path: Path) -> str:
         ({"tuned": {"learning_rate": [float("nan")]}}, ["learning_rate", "finite"]),
         ({"tuned": {"learning_rate": [0.01, 0.01]}}, ["more than once"]),
         ({"tuned": {"learning_rate": {"low": 1.0, "high": 0.1, "num": 3}}}, ["low must be smaller than high"]),
+        (
+            {"tuned": {"learning_rate": {"low": 0.1, "high": 0.1000001, "num": 9}}},
+            ["tuned.learning_rate", "differ from each other", "num=9; lower num"],
+        ),
+        (
+            {"mixers": [{"name": "attention", "training": {"threshold": 0.9}}]},
+            ["mixers.0", "'attention'", "one threshold holds for the whole space; set training.threshold"],
+        ),
+        (
+            {"training": {"batch_size_at": {8: 4, 15: 4}}},
+            ["training.batch_size_at", "no cell has seq_len 15 (there are: 8, 16)"],
+        ),
+        (
+            {"mixers": [{"name": "attention", "axes": {"seq_len": [8]}, "training": {"batch_size_at": {16: 4}}}]},
+            ["training of mixer 'attention'.batch_size_at", "seq_len 16 (there are: 8)"],
+        ),
+        ({"task": {"name": None}}, ["task.name: is required (known: associative_recall, mqar)"]),
         ({"training": {"threshold": 0}}, ["training.threshold", "greater than 0"]),
         ({"training": {"threshold": 1.01}}, ["training.threshold", "less than or equal to 1"]),
         ({"training": {"max_epochs": 3}}, ["training", "either max_steps"]),
-        ({"resources": {"cpus": 0}}, ["resources.cpus", "greater than 0"]),
+        ({"resources": {"cpus": 0}}, ["resources.cpus", "greater than or equal to 0.0001"]),
+        ({"resources": {"cpus": 0.00001}}, ["resources.cpus", "greater than or equal to 0.0001"]),
+        ({"resources": {"gpus": 0.00001}}, ["resources.gpus", "at least 0.0001", "got 1e-05"]),
+        ({"resources": {"gpus": 2.5}}, ["resources.gpus", "whole where it is over 1, got 2.5; give 2, 3"]),
+        ({"resources": {"gpus": -1}}, ["resources.gpus", "greater than or equal to 0"]),
         ({"resources": {"gpus": "all"}}, ["resources.gpus"]),
         ({"name": "a/b"}, ["name", "pattern"]),
         ({"axes": None}, ["axes", "required"]),
@@ -88,7 +111,27 @@ def test_refusals(space_file: Any, change: dict[str, Any], parts: list[str]) -> 
         ("name: !!python/object/apply:os.system ['true']\n", "python/object/apply:os.system"),
         ("name: a\nname: b\n", "'name' stands twice"),
         ("axes: {d_model: [1], d_model: [2]}\n", "'d_model' stands twice"),
+        ("!!set {a}\n", "plain values only"),
+        ("name: !!set {a}\n", "plain values only"),
+        ("name: !!binary aGk=\n", "plain values only"),
+        ("name: !!binary é\n", "plain values only"),
+        ("name: !!timestamp 2020-01-01\n", "plain values only"),
+        ("name: !!timestamp x\n", "plain values only"),
+        ("? [a, b]\n: 1\n", "plain values only"),
+        ("name: {? {a: b}\n : 1}\n", "plain values only"),
+        ("? !!binary aGk=\n: 1\n", "plain values only"),
+        ("&a [*a]\n", "plain values only"),
+        ("name: &a {b: *a}\n", "plain values only"),
+        ('name: !!int "x"\n', "plain values only"),
+        ('name: !!float "x"\n', "plain values only"),
+        ('name: !!bool "x"\n', "plain values only"),
+        ('name: !!int ""\n', "plain values only"),
+        ("name: !!map x\n", "plain values only"),
+        (f"name: {'1' * 5000}\n", "plain values only"),
+        (f"name: {'[' * 3000}{']' * 3000}\n", "plain values only"),
+        (f"name: {'[' * 250}{']' * 250}\n", "recursion limit"),
     ],
+    ids=lambda value: value.strip()[:30],
 )
 def test_files_that_are_no_space(tmp_path: Path, text: str, part: str) -> None:
     path = tmp_path / "space.yaml"
@@ -137,6 +180,23 @@ def test_figure2_is_the_papers_grid() -> None:
 def test_ranges() -> None:
     assert Range(low=1.0, high=3.0, num=3, log=False).values() == [1.0, 2.0, 3.0]
     assert Range(low=1e-4, high=1e-2, num=3).values() == [1e-4, 1e-3, 1e-2]
+
+
+def test_keys_are_told_as_they_are_written() -> None:
+    class Kernel(Frozen):
+        stride: int = 1
+        interval: list[int] | float = 0.5
+        literals: Literal["a"] | None = None
+
+    class Config(Frozen):
+        strided: Kernel = Kernel()
+
+    with pytest.raises(ValidationError) as caught:
+        Config.model_validate({"strided": {"stride": "x", "interval": ["y"], "literals": "z"}})
+    assert explain(caught.value, model=Config) == (
+        "strided.stride: must be a whole number, got 'x'; strided.interval.0: must be a whole number, got 'y'; "
+        "strided.literals: must be 'a', got 'z'"
+    )
 
 
 def test_the_schema_knows_every_key() -> None:

@@ -100,6 +100,19 @@ def test_divergence_is_a_status() -> None:
     assert not result.status.lost
 
 
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_divergence_in_the_last_steps_is_divergence(monkeypatch: pytest.MonkeyPatch, loss: float) -> None:
+    scripted(monkeypatch, [0.5] * 5, test=0.0, test_loss=loss)
+    result = run_scripted()
+    assert result.status is Status.DIVERGED
+    assert (result.loss, result.accuracy) == (None, None)
+    assert f"the test loss was {loss} at step 50" in result.message
+
+
+def test_no_time_at_all_is_a_limit_too() -> None:
+    assert train(trial(), timeout_s=0.0).status is Status.TIMED_OUT
+
+
 def test_a_timeout_is_a_status() -> None:
     result = train(trial(training={"max_steps": 100_000, "early_stop": False}), timeout_s=0.2)
     assert result.status is Status.TIMED_OUT
@@ -141,15 +154,18 @@ def test_other_errors_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
         train(trial())
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, validation: list[float], test: float) -> list[int]:
+def scripted(
+    monkeypatch: pytest.MonkeyPatch, validation: list[float], test: float, test_loss: float = 1.0
+) -> list[int]:
     """Let evaluations return given accuracies; returns the list of split sizes asked for."""
     sizes: list[int] = []
     script = iter(validation)
 
     def evaluate(model: Any, part: Any, *, autocast: Any) -> Evaluation:
         sizes.append(len(part.tokens_BN))
-        accuracy = test if len(part.tokens_BN) == 77 else next(script)
-        return Evaluation(accuracy, 0.5, 1.0)
+        if len(part.tokens_BN) == 77:
+            return Evaluation(test, 0.5, test_loss)
+        return Evaluation(next(script), 0.5, 1.0)
 
     monkeypatch.setattr(trainer, "evaluate", evaluate)
     return sizes
@@ -191,11 +207,21 @@ def test_the_stopping_accuracy_is_two_standard_errors_up() -> None:
     assert stopping_accuracy(trial(training={"threshold": 1.0})) == 1.0
 
 
-def test_it_uses_the_threads_it_is_given() -> None:
-    list(training(trial(training={"max_steps": 1, "eval_every": 1}), num_threads=2))
-    assert torch.get_num_threads() == 2
-    list(training(trial(training={"max_steps": 1, "eval_every": 1}), num_threads=1))
-    assert torch.get_num_threads() == 1
+@pytest.mark.parametrize("end", ["done", "closed", "failed"])
+def test_it_uses_the_threads_it_is_given_and_gives_them_back(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    before = torch.get_num_threads()
+    run = training(trial(training={"max_steps": 1, "eval_every": 1}), num_threads=before + 1)
+    next(run)
+    assert torch.get_num_threads() == before + 1
+    if end == "done":
+        list(run)
+    elif end == "closed":
+        run.close()
+    else:
+        monkeypatch.setattr(trainer, "evaluate", None)
+        with pytest.raises(TypeError):
+            next(run)
+    assert torch.get_num_threads() == before
 
 
 def test_bfloat16_learns_too() -> None:

@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 from tune_zoo.errors import StoreError
 from tune_zoo.files import write_atomically
 from tune_zoo.search_space import SearchSpace
+from tune_zoo.tasks import TASKS
 
 _ABSENT = "absent"
 
@@ -46,7 +47,7 @@ def check(folder: Path, space: SearchSpace) -> None:
         return
     try:
         theirs = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise StoreError(f"{path} does not hold a search space; give another --out") from None
     if found := difference(theirs, comparable(space)):
         where, there, here = found
@@ -57,8 +58,20 @@ def check(folder: Path, space: SearchSpace) -> None:
 
 
 def comparable(space: SearchSpace) -> dict[str, Any]:
-    """Return what makes a space the same question: all of it but its resources."""
-    return space.model_dump(mode="json", exclude={"resources"})
+    """Return what makes a space the same question: all of it but its resources, the task with its defaults.
+
+    What a mixer does not replace follows the space, and so stays out of the mixer's own options.
+    """
+    value = space.model_dump(mode="json", exclude={"resources"})
+    for mixer, entry in zip(value["mixers"], space.mixers, strict=True):
+        mixer["model"] = entry.model.model_dump(mode="json", exclude_unset=True)
+        mixer["training"] = entry.training.model_dump(mode="json", exclude_unset=True)
+    return {**value, "task": _with_defaults(value["task"])}
+
+
+def _with_defaults(task: dict[str, Any]) -> dict[str, Any]:
+    fields = TASKS[task["name"]].model_fields if task.get("name") in TASKS else {}
+    return {**{name: field.default for name, field in fields.items() if not field.is_required()}, **task}
 
 
 def difference(there: Any, here: Any, where: str = "") -> tuple[str, str, str] | None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 import tune_zoo
 from analysis.errors import AnalysisError
@@ -24,12 +26,25 @@ app = typer.Typer(
     help="How wide must a sequence mixer be to recall?\n\n"
     "`tune_zoo` trains small models on multi-query associative recall over Ray Tune, finds the minimal width that "
     "solves the task for each mixer and sequence length, and fits the law by which it grows.\n\n"
-    "Start with `tune_zoo run quickstart`.",
+    "Start with `tune_zoo run quickstart`. Exit codes: 0 done, 1 some trials failed, 2 the input cannot be used.",
 )
 
-SpaceArgument = Annotated[
+Space = Annotated[
     str, typer.Argument(help="A search space: the path of a YAML file, or a name that `tune_zoo spaces` lists.")
 ]
+Folder = Annotated[Path, typer.Argument(help="The results folder of a run, finished or not.")]
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="The accuracy that counts as solved. [default: the run's own, or 0.99]", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
+
+
+class Format(StrEnum):
+    """The forms of an exported table."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
 
 
 @app.callback(invoke_without_command=True)
@@ -43,7 +58,7 @@ def _top(
 
 @app.command()
 def run(
-    space: SpaceArgument,
+    space: Space,
     out: Annotated[
         Path | None,
         typer.Option(help="The results folder. [default: results/NAME of the space]", show_default=False),
@@ -58,6 +73,17 @@ def run(
     num_cpus: Annotated[
         int | None, typer.Option(min=1, help="CPUs of the embedded Ray; without it, all of this machine's.")
     ] = None,
+    max_concurrent: Annotated[
+        int | None, typer.Option(min=1, help="Trials at once, at most; without it, as many as fit.")
+    ] = None,
+    cpus_per_trial: Annotated[float | None, typer.Option(help="CPUs a trial, in place of the space's.")] = None,
+    gpus_per_trial: Annotated[
+        str | None, typer.Option(help="GPUs a trial, fractions allowed, or `auto`; in place of the space's.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="`key=value` in place of the space's, such as `training.max_steps=500`."),
+    ] = None,
 ) -> None:
     """Train what a search space asks for, then print the minimal widths and verdicts and draw the figures.
 
@@ -65,28 +91,131 @@ def run(
     missing.
 
     Examples:
+
         tune_zoo run quickstart
 
         tune_zoo run my_space.yaml --out results/mine --address auto
+
+        tune_zoo run quickstart --set axes.seed=[7,8] --out results/other-seeds
     """
     from tune_zoo.raytune.environment import importable_by_workers, quiet
 
     quiet()
     importable_by_workers(Path.cwd())
-    from tune_zoo.commands import run_space
+    from tune_zoo.commands.plan import planned
+    from tune_zoo.commands.run import Cluster, run_space
 
+    overrides = [*(settings or []), *_resources(cpus_per_trial, gpus_per_trial)]
+    cluster = Cluster(address=address, num_cpus=num_cpus, max_concurrent=max_concurrent)
     command = shlex.join(["tune_zoo", *sys.argv[1:]])
     raise typer.Exit(
-        run_space(space, out=out, address=address, num_cpus=num_cpus, command=command, console=_console())
+        run_space(planned(space, overrides), out, cluster=cluster, command=command, console=_console())
     )
 
 
-@app.command()
-def plan(space: SpaceArgument) -> None:
-    """Show what a search space would train, and its cost, without training anything."""
-    from tune_zoo.commands import show_plan
+def _resources(cpus: float | None, gpus: str | None) -> list[str]:
+    given = {"resources.cpus": cpus, "resources.gpus": gpus}
+    return [f"{key}={value}" for key, value in given.items() if value is not None]
 
-    show_plan(space, _console())
+
+@app.command()
+def plan(
+    space: Space,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="`key=value` in place of the space's, as for `run`.")
+    ] = None,
+) -> None:
+    """Show what a search space would train and its cost: cells, trials, FLOPs, rough hours. Runs nothing."""
+    from tune_zoo.commands.plan import planned, show_plan
+
+    show_plan(planned(space, settings or []), _console())
+
+
+@app.command()
+def train(
+    mixer: Annotated[str, typer.Option(help="A sequence mixer that `tune_zoo mixers` lists, or module:Class.")],
+    d_model: Annotated[int, typer.Option(help="The width.")],
+    seq_len: Annotated[int, typer.Option(help="The sequence length N.")],
+    num_kv_pairs: Annotated[int, typer.Option(help="Key-value pairs a row.")],
+    learning_rate: Annotated[float, typer.Option(help="The learning rate of AdamW.")],
+    seed: Annotated[int, typer.Option(help="Of data, initialisation and order.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="`section.key=value`, the section one of config (of the mixer), task, model, optimizer, "
+            "training; such as `config.num_heads=2`, `task.vocab_size=8192`, `training.max_steps=500`.",
+        ),
+    ] = None,
+    device: Annotated[str, typer.Option(help="A torch device, such as cpu or cuda.")] = "cpu",
+    num_threads: Annotated[int, typer.Option(min=1, help="Threads of torch on the CPU.")] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Train one trial, without Ray, and print what came of it.
+
+    Example:
+
+        tune_zoo train --mixer base_conv --d-model 48 --seq-len 16 --num-kv-pairs 2 --learning-rate 1e-2
+    """
+    from tune_zoo.commands.train import described, train_one
+
+    axes: dict[str, Any] = {
+        "mixer": mixer,
+        "d_model": d_model,
+        "seq_len": seq_len,
+        "num_kv_pairs": num_kv_pairs,
+        "learning_rate": learning_rate,
+        "seed": seed,
+    }
+    spec = described(axes, settings or [])
+    raise typer.Exit(train_one(spec, device=device, num_threads=num_threads, as_json=as_json, console=_console()))
+
+
+@app.command()
+def status(folder: Folder) -> None:
+    """Show how far a run has come, from anywhere that sees its folder, also while it runs."""
+    from tune_zoo.commands.status import status as show
+
+    show(folder, _console())
+
+
+@app.command()
+def fit(
+    table: Annotated[
+        Path, typer.Argument(help="A run's folder, or a CSV, Parquet or JSON-lines table of trials.")
+    ],
+    threshold: Threshold = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit the law of minimal width to a run or to any table, at any threshold, and print the verdicts."""
+    from tune_zoo.commands.report import fit as fit_table
+
+    fit_table(table, threshold=threshold, as_json=as_json, console=_console())
+
+
+@app.command()
+def report(folder: Folder, threshold: Threshold = None) -> None:
+    """Write the figures, `report.md` and `fits.json` of a run into its folder `report/`."""
+    from tune_zoo.commands.report import report as write
+
+    write(folder, threshold=threshold, console=_console())
+
+
+@app.command()
+def export(
+    folder: Folder,
+    form: Annotated[Format, typer.Option("--format", help="The form of the table.")] = Format.CSV,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file to write. [default: trials.csv or .parquet in the folder]", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Write the records of a run as one table, a row a trial, for a notebook or another program."""
+    from tune_zoo.commands.status import export as write
+
+    write(folder, ending=form.value, to=to, console=_console())
 
 
 @app.command()
@@ -95,40 +224,44 @@ def spaces(
         bool, typer.Option("--schema", help="Print the JSON Schema of a space file, for editors.")
     ] = False,
 ) -> None:
-    """List the search spaces that come with tune_zoo, and the question each asks."""
-    from tune_zoo.space_file import json_schema_text, known_spaces, question
+    """List the search spaces that come along, and the question each asks."""
+    from tune_zoo.commands.listing import spaces_table
+    from tune_zoo.space_file import json_schema_text
 
     if schema:
         typer.echo(json_schema_text())
-        return
-    table = Table(title="search spaces: `tune_zoo run NAME`", title_justify="left")
-    table.add_column("name", style="bold")
-    table.add_column("question")
-    for name, path in known_spaces().items():
-        table.add_row(name, question(path))
-    _console().print(table)
+    else:
+        _console().print(spaces_table())
 
 
 @app.command()
-def export(
-    folder: Annotated[Path, typer.Argument(help="The results folder of a run, finished or not.")],
-    to: Annotated[Path, typer.Option(help="The file to write: its ending, .csv or .parquet, decides the form.")],
-) -> None:
-    """Write the records of a run as one table, a row a trial, for a notebook or another program."""
-    from tune_zoo.commands import export_records
+def mixers() -> None:
+    """List the sequence mixers and their options."""
+    from tune_zoo.commands.listing import mixers_table
 
-    export_records(folder, to, _console())
+    _console().print(mixers_table())
+
+
+@app.command()
+def tasks() -> None:
+    """List the tasks and their options."""
+    from tune_zoo.commands.listing import tasks_table
+
+    _console().print(tasks_table())
 
 
 def _console() -> Console:
-    return Console(markup=False, highlight=False)  # labels and paths are the user's, and may hold brackets
+    return Console(
+        markup=False, highlight=False, emoji=False
+    )  # labels and paths are the user's, and may hold brackets
 
 
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, never a traceback."""
-    sys.path.append(str(Path.cwd()))  # a mixer of one's own lies where the command is given
+    with contextlib.suppress(FileNotFoundError):  # a working folder that is gone
+        sys.path.append(os.getcwd())  # noqa: PTH109  a mixer of one's own lies where the command is given
     try:
         app(prog_name="tune_zoo")
-    except (TuneZooError, AnalysisError) as error:
+    except (TuneZooError, AnalysisError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)

@@ -79,10 +79,11 @@ class Display:
         return f", about {_duration((time.monotonic() - self._started) * left / done)} left"
 
     def _render(self) -> Group:
-        return Group(_cells_table(self._sweep), Text(self._summary()), _legend())
+        return Group(cells_table(self._sweep), Text(self._summary()), legend())
 
 
-def _cells_table(sweep: GridSweep) -> Table:
+def cells_table(sweep: GridSweep) -> Table:
+    """Return how many cells of each mixer and length are solved, unsolved, lost, running and left."""
     counts: dict[tuple[str, int], Counter[CellState]] = {}
     for cell, state in sweep.states():
         counts.setdefault((cell.axes[0], cell.axes[1]), Counter())[state] += 1
@@ -101,7 +102,8 @@ def _counts_text(counts: Counter[CellState]) -> Text:
     return Text.assemble(*parts)
 
 
-def _legend() -> Text:
+def legend() -> Text:
+    """Return what the signs of `cells_table` mean."""
     return Text.assemble(*((f"{sign} {state}  ", style) for state, (sign, style) in _STYLES.items()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tune_zoo.errors import nearest
 
-_BRANCH_MARKERS = ("int", "float", "list[", "dict[", "literal", "function-", "tuple[", "str", "constrained-")
+# How pydantic names the branches of a union among the keys that lead to an error.
+_BRANCH = re.compile(
+    r"(constrained-)?(int|float|str|bool)|(list|dict|tuple|literal|constrained-\w+|function-\w+)\[.*", re.DOTALL
+)
+
+_LONGEST_SHOWN = 200  # characters of a refused value
 
 _WORDS = {
     "list_type": "must be a list",
@@ -57,7 +63,7 @@ def _told_deeper(where: str, places: Mapping[str, list[dict[str, Any]]]) -> bool
 
 
 def _is_union_branch(part: int | str) -> bool:
-    return isinstance(part, str) and part.startswith(_BRANCH_MARKERS)
+    return isinstance(part, str) and _BRANCH.fullmatch(part) is not None
 
 
 def _clause(where: str, items: list[dict[str, Any]], model: type[BaseModel]) -> str:
@@ -74,7 +80,12 @@ def _clause(where: str, items: list[dict[str, Any]], model: type[BaseModel]) -> 
         return f"{prefix}is required and was not given"
     if item["type"] in ("value_error", "union_tag_invalid"):
         return f"{prefix}{_rule(item)}"
-    return f"{prefix}{' or '.join(dict.fromkeys(map(_rule, telling[:1] or items)))}, got {item['input']!r}"
+    return f"{prefix}{' or '.join(dict.fromkeys(map(_rule, telling[:1] or items)))}, got {_shown(item['input'])}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def _rule(item: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tune_zoo.errors import SpaceError
 from tune_zoo.frozen import Frozen, explain
-from tune_zoo.search_space import Axes, MixerEntry, SearchSpace, Tuned, listed
+from tune_zoo.search_space import Axes, MixerEntry, Range, SearchSpace, Tuned, listed
 from tune_zoo.spec import MixerSpec, ModelSpec, OptimizerSpec, TaskSpec, TrainingSpec, TrialSpec
 from tune_zoo.tasks import TASKS
 
@@ -53,8 +53,21 @@ def make_plan(space: SearchSpace) -> Plan:
     Raises:
         SpaceError: If the task or the training of some cell breaks a rule.
     """
+    _check_batch_sizes(space)
     cells = [cell for mixer in space.mixers for cell in _cells(space, mixer)]
     return Plan(space=space, cells=tuple(sorted(cells, key=lambda cell: (-cell.flops, cell.axes))))
+
+
+def _check_batch_sizes(space: SearchSpace) -> None:
+    lengths = [{seq_len for seq_len, _ in _axes(space, mixer).lengths} for mixer in space.mixers]
+    places = [("training", space.training, set().union(*lengths))]
+    places += [
+        (f"training of mixer '{mixer.shown}'", mixer.training, own)
+        for mixer, own in zip(space.mixers, lengths, strict=True)
+    ]
+    for where, training, known in places:
+        if said := training.unused_lengths(known):
+            raise SpaceError(f"{where}.{said}")
 
 
 def _cells(space: SearchSpace, mixer: MixerEntry) -> Iterator[Cell]:
@@ -90,9 +103,17 @@ def _axes(space: SearchSpace, mixer: MixerEntry) -> Axes:
 
 def _choices(tuned: Tuned) -> Iterator[tuple[dict[str, Any], float, float]]:
     """Yield (config options, weight decay, learning rate), the learning rate changing fastest."""
-    options = [[(name, value) for value in listed(values)] for name, values in tuned.config.items()]
+    options = [[(name, value) for value in _knob_values(values)] for name, values in tuned.config.items()]
     configs = [dict(choice) for choice in itertools.product(*options)]
     yield from itertools.product(configs, listed(tuned.weight_decay), listed(tuned.learning_rate))
+
+
+def _knob_values(values: list[Any] | Range) -> list[Any]:
+    """Return the values of a mixer's option; a range of whole numbers gives integers, which counts need."""
+    numbers = listed(values)
+    if isinstance(values, Range) and all(float(number).is_integer() for number in numbers):
+        return [int(number) for number in numbers]
+    return numbers
 
 
 def _task(space: SearchSpace, **axes: int) -> Any:
@@ -101,6 +122,8 @@ def _task(space: SearchSpace, **axes: int) -> Any:
         raise SpaceError(
             f"task.{fixed[0]}: is an axis, got {space.task[fixed[0]]!r} under task; give it under axes"
         )
+    if "name" not in space.task:
+        raise SpaceError(f"task.name: is required (known: {', '.join(TASKS)})")
     try:
         return _TASK.validate_python({**space.task, **axes})
     except ValidationError as error:
@@ -115,7 +138,11 @@ def _model(space: SearchSpace, mixer: MixerEntry, *, d_model: int, config: dict[
 
 
 def _training(space: SearchSpace, mixer: MixerEntry, seq_len: int) -> TrainingSpec:
-    options = {**space.training.model_dump(), **mixer.training.model_dump(exclude_unset=True)}
+    own = mixer.training.model_dump(exclude_unset=True)
+    common = space.training.model_dump()
+    if "batch_size" in own:  # else the space's own batch_size_at would take its place
+        common["batch_size_at"] = {}
+    options = {**common, **own}
     at = options.pop("batch_size_at")
     options["batch_size"] = at.get(seq_len, options["batch_size"])
     try:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
+import tune_zoo
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.spec import TrialSpec
 
@@ -52,7 +53,7 @@ def make_record(spec: TrialSpec, result: TrialResult, *, num_threads: int) -> Ro
         "finished_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "num_threads": num_threads,
         "node": platform.node(),
-        "tune_zoo_version": version("tune-zoo"),
+        "tune_zoo_version": tune_zoo.__version__,
         "torch_version": version("torch"),
     }
     values = {**flatten(spec), **outcome, **place}
@@ -83,8 +84,8 @@ def is_record(value: object) -> bool:
         isinstance(value, Mapping)
         and set(value) == set(COLUMNS)
         and value["schema_version"] == SCHEMA_VERSION
+        and all(isinstance(value[column], str) for column in ("trial_id", "status", "finished_at"))
         and value["status"] in set(Status)
-        and isinstance(value["trial_id"], str)
     )
 
 

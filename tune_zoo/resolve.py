@@ -26,7 +26,7 @@ def resolved_plan(space: SearchSpace) -> Plan:
     """
     entries = [_resolved(entry) for entry in space.mixers]
     plan = make_plan(space.model_copy(update={"mixers": entries}))
-    cells = (replace(cell, trials=tuple(_checked(spec) for spec in cell.trials)) for cell in plan.cells)
+    cells = (replace(cell, trials=tuple(checked(spec) for spec in cell.trials)) for cell in plan.cells)
     return replace(plan, cells=tuple(cells))
 
 
@@ -38,8 +38,12 @@ def _resolved(entry: MixerEntry) -> MixerEntry:
     return entry.model_copy(update={"config": config.model_dump(mode="json")})
 
 
-def _checked(spec: TrialSpec) -> TrialSpec:
-    """Return a trial with its mixer's config complete, tuned options included; its size is possible."""
+def checked(spec: TrialSpec) -> TrialSpec:
+    """Return a trial with its mixer's config complete, tuned options included, once its size is seen to exist.
+
+    Raises:
+        MixerError: If the mixer is unknown, an option breaks a rule, or it cannot have that size.
+    """
     mixer = spec.model.mixer
     try:
         config = parse_config(mixer.name, mixer.config)

@@ -50,7 +50,7 @@ class TrialResult:
         validation_accuracy: Accuracy a query at the last evaluation.
         steps: Optimiser steps done.
         examples_seen: Rows trained on.
-        examples_to_solve: Rows trained on when validation first stood at or over the threshold.
+        examples_to_solve: Rows trained on, after which validation stayed at or over the threshold.
         num_params: Trainable parameters, the embedding counted once.
         state_size: Elements of the state all layers carry while decoding at seq_len.
         seconds: Wall time of the training and its evaluations.

@@ -10,6 +10,8 @@ from pydantic import AfterValidator, Field, model_validator
 from tune_zoo.frozen import Frozen
 from tune_zoo.spec import ModelOptions, OptimizerOptions, PositiveInt, TrainingOptions
 
+_RAY_PRECISION = 0.0001  # Ray counts CPUs and GPUs no finer
+
 
 def _distinct(values: list[Any]) -> list[Any]:
     repeated = sorted({str(value) for value in values if values.count(value) > 1})
@@ -103,6 +105,11 @@ class Range(Frozen):
     def _ascending(self) -> Self:
         if self.low >= self.high:
             raise ValueError(f"low must be smaller than high, got low={self.low}, high={self.high}")
+        if len(set(self.values())) < self.num:
+            raise ValueError(
+                f"the values, to six significant digits, must differ from each other, got low={self.low}, "
+                f"high={self.high}, num={self.num}; lower num"
+            )
         return self
 
     def values(self) -> list[float]:
@@ -161,6 +168,14 @@ class SpaceTraining(TrainingOptions):
 
     batch_size_at: dict[int, PositiveInt] = Field(default={})
 
+    def unused_lengths(self, lengths: set[int]) -> str:
+        """Say which lengths of `batch_size_at` are not among those there are; empty if all are."""
+        unused = sorted(set(self.batch_size_at) - lengths)
+        if not unused:
+            return ""
+        known = ", ".join(map(str, sorted(lengths)))
+        return f"batch_size_at: no cell has seq_len {', '.join(map(str, unused))} (there are: {known})"
+
 
 class MixerEntry(Frozen):
     """A sequence mixer of a space, with whatever it does not share with the others.
@@ -172,7 +187,7 @@ class MixerEntry(Frozen):
         axes: Axes in place of the common ones.
         tuned: Tuned values in place of the common ones.
         model: Model options in place of the common ones.
-        training: Training options in place of the common ones.
+        training: Training options in place of the common ones, but for the threshold: a verdict compares mixers.
     """
 
     name: str = Field(min_length=1)
@@ -188,18 +203,37 @@ class MixerEntry(Frozen):
         """The label, or the name without one."""
         return self.label or self.name
 
+    @model_validator(mode="after")
+    def _common_threshold(self) -> Self:
+        if "threshold" in self.training.model_fields_set:
+            raise ValueError(
+                f"mixer '{self.shown}' has a training.threshold of its own, {self.training.threshold}; one "
+                "threshold holds for the whole space; set training.threshold"
+            )
+        return self
+
+
+def _placeable_gpus(gpus: float) -> float:
+    if 0 < gpus < _RAY_PRECISION:
+        raise ValueError(f"must be 0, or at least {_RAY_PRECISION}, as finely as Ray counts, got {gpus}")
+    if gpus > 1 and not gpus.is_integer():
+        raise ValueError(
+            f"must be whole where it is over 1, got {gpus}; give {int(gpus)}, {int(gpus) + 1} or a part of one"
+        )
+    return gpus
+
 
 class Resources(Frozen):
     """What a trial is given.
 
     Attributes:
         cpus: CPUs a trial; torch uses as many threads.
-        gpus: GPUs a trial, fractions allowed; `auto` gives a share of one where the cluster has any.
+        gpus: GPUs a trial, fractions under 1 allowed; `auto` gives a share of one where the cluster has any.
         timeout_s: Seconds after which a trial is given up as timed out.
     """
 
-    cpus: float = Field(default=1.0, gt=0.0)
-    gpus: Annotated[float, Field(ge=0.0)] | Literal["auto"] = "auto"
+    cpus: float = Field(default=1.0, ge=_RAY_PRECISION)
+    gpus: Annotated[float, Field(ge=0.0), AfterValidator(_placeable_gpus)] | Literal["auto"] = "auto"
     timeout_s: float | None = Field(default=None, gt=0.0)
 
 

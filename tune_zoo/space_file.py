@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 
 from tune_zoo.errors import SpaceError, nearest
 from tune_zoo.frozen import explain
+from tune_zoo.overrides import override
 from tune_zoo.search_space import SearchSpace
 
 
@@ -25,6 +27,8 @@ class _Loader(yaml.SafeLoader):
         """Build a mapping; refuse a key that stands in it twice."""
         seen: set[str] = set()
         for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                continue  # refused below
             if key_node.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"key '{key_node.value}' stands twice in one mapping", key_node.start_mark
@@ -41,6 +45,10 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?((\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|\.inf)$|^\.nan$"),
     list("-+.0123456789"),
 )
+
+
+# What PyYAML and json raise at tags that do not fit their values, odd keys, cycles and deep nesting.
+_NOT_PLAIN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 
 def known_spaces() -> dict[str, Path]:
@@ -73,22 +81,45 @@ def find_space(name_or_path: str) -> Path:
     )
 
 
-def load_space(path: Path) -> SearchSpace:
+def load_space(path: Path, settings: Sequence[str] = ()) -> SearchSpace:
     """Read a search space.
+
+    Args:
+        path: The file.
+        settings: `key=value` in place of what the file says, as the option `--set` takes them.
 
     Raises:
         SpaceError: If the file is empty, not YAML, not a mapping, or breaks a rule; the message names the key.
     """
-    data = _parse(path)
+    data = override(_parse(path), settings, parse_value)
     try:
         return SearchSpace.model_validate_json(json.dumps(data))
     except ValidationError as error:
         raise SpaceError(f"{path}: {explain(error, model=SearchSpace)}") from None
 
 
+def parse_value(text: str) -> Any:
+    """Read a single value as a space file does: `1e-3` a number, `[8, 16]` a list, `zero` a word.
+
+    Raises:
+        SpaceError: If it is not YAML.
+    """
+    try:
+        return _plain(text)
+    except (yaml.YAMLError, *_NOT_PLAIN):
+        raise SpaceError(f"a value must be a number, a word, a list or a mapping in YAML, got '{text}'") from None
+
+
+def _plain(text: str) -> Any:
+    """Load YAML, and see that it holds nothing but what JSON can say."""
+    data = yaml.load(text, Loader=_Loader)
+    json.dumps(data)
+    return data
+
+
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        data = _plain(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise SpaceError(f"{path}: cannot be read: {error}") from None
     except yaml.constructor.ConstructorError as error:
@@ -96,6 +127,9 @@ def _parse(path: Path) -> dict[str, Any]:
         raise SpaceError(f"{path}{where}: {error.problem}; a space holds plain values only") from None
     except yaml.YAMLError as error:
         raise SpaceError(f"{path}: is not valid YAML: {' '.join(str(error).split())}") from None
+    except _NOT_PLAIN as error:
+        why = " ".join(str(error).split())
+        raise SpaceError(f"{path}: a space holds plain values only, without tags or cycles ({why})") from None
     if data is None:
         raise SpaceError(f"{path}: is empty; a space needs name, task, mixers, axes and tuned")
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):

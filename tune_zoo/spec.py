@@ -95,8 +95,8 @@ class TrainingOptions(Frozen):
         num_validation: Rows of the validation split, which decides when to stop.
         num_test: Rows of the untouched test split, which decides `solved`.
         threshold: The accuracy a query at and above which the task counts as solved.
-        early_stop: Whether training ends once validation accuracy stands at the threshold.
-        stop_margin: How far over the threshold, in standard errors of validation accuracy, it must stand for that.
+        early_stop: Whether training ends once validation accuracy stands `stop_margin` over the threshold.
+        stop_margin: How far over the threshold that is, in standard errors of validation accuracy.
             Without a margin a slowly rising model stops on a lucky look, and the test split then says unsolved.
         precision: The type of the matrix products; parameters stay float32.
         compile: Whether to compile the model (pays on a GPU; on a CPU a shape takes half a minute).

@@ -9,15 +9,19 @@ Any of these may be torn or lost at any moment without harm to the record of ano
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
+from tune_zoo.errors import StoreError
 from tune_zoo.files import write_atomically
 from tune_zoo.record import COLUMNS, Row, is_final, is_record
+from tune_zoo.result import Status
 
 
 def write_record(folder: Path, row: Row) -> None:
@@ -29,7 +33,7 @@ def write_record(folder: Path, row: Row) -> None:
     """
     inbox = folder / "records"
     inbox.mkdir(parents=True, exist_ok=True)
-    write_atomically(inbox / f"{row['trial_id']}.json", json.dumps(row))
+    write_atomically(inbox / f"{row['trial_id']}.json", json.dumps(row, allow_nan=False))
 
 
 class RecordStore:
@@ -44,7 +48,7 @@ class RecordStore:
         self.inbox = self.folder / "records"
         self.table = self.folder / "records.jsonl"
         self._rows: dict[str, Row] = {}
-        self._known: set[tuple[str, str]] = set()  # (trial, when it finished): one run of a trial
+        self._known: set[tuple[str, str]] = set()  # the runs of trials that the table holds
         self._recover()
 
     @property
@@ -57,68 +61,141 @@ class RecordStore:
         return pd.DataFrame(list(self._rows.values()), columns=list(COLUMNS))
 
     def compact(self) -> list[Row]:
-        """Move the workers' files into the table; returns the records that were new."""
-        taken = [(path, row) for path in self._incoming() if (row := self._read(path)) is not None]
-        new = [row for _, row in taken if self._add(row)]
+        """Move the workers' files into the table; returns the records that were new.
+
+        Raises:
+            StoreError: If the table cannot be written; the workers' files then stay.
+        """
+        taken = [(path, row) for path in _incoming(self.inbox) if (row := self._read(path)) is not None]
+        new = list({_run(row): row for _, row in taken if _run(row) not in self._known}.values())
         if new:
-            with self.table.open("ab") as file:
-                file.write("".join(json.dumps(row) + "\n" for row in new).encode())
-                file.flush()
-                os.fsync(file.fileno())
+            self._append(new)
+        for row in new:  # only now: what could not be written must be new again the next time
+            self._add(row)
         for path, _ in taken:
-            path.unlink()
+            path.unlink(missing_ok=True)
         return new
 
-    def _incoming(self) -> list[Path]:
-        return sorted(self.inbox.glob("*.json"))
+    def add(self, row: Row) -> None:
+        """Leave the record of a trial whose worker left none.
 
-    def _add(self, row: Row) -> bool:
-        run = (row["trial_id"], row["finished_at"])
-        if run in self._known:
-            return False
-        self._known.add(run)
-        standing = self._rows.get(row["trial_id"])
-        if standing is None or not is_final(standing):
-            self._rows[row["trial_id"]] = row
-        return True
+        Raises:
+            StoreError: If it cannot be written.
+        """
+        with self._writing():
+            write_record(self.folder, row)
+        self.compact()
+
+    def _append(self, rows: list[Row]) -> None:
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        with self._writing(), self.table.open("ab") as file:
+            if not _ends_in_newline(self.table):  # an earlier write stopped half-way
+                text = "\n" + text
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Tell what keeps a block from writing, as an error that the user can mend."""
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"{self.folder} cannot be written: {error.strerror or error}; mend that and run the same command "
+                "again, no finished trial is lost"
+            ) from None
+
+    def _add(self, row: Row) -> None:
+        self._known.add(_run(row))
+        _keep(self._rows, row)
 
     def _recover(self) -> None:
-        """Read the table, set its torn lines aside, and take in what a killed driver left in the inbox."""
-        lines = self.table.read_bytes().splitlines() if self.table.exists() else []
+        """Read the table, set aside what is torn or foreign, take in what a killed driver left in the inbox."""
+        if self.table.is_dir():
+            self._set_aside(self.table)
+        if self.inbox.exists() and not self.inbox.is_dir():
+            self._set_aside(self.inbox)
+        for leftover in self.inbox.glob(".*.json"):  # of workers killed while they wrote; this run has none yet
+            with contextlib.suppress(OSError):
+                leftover.unlink()
+        lines = _lines(self.table)
         rows = [parse(line) for line in lines]
         for row in rows:
             if row is not None:
                 self._add(row)
         torn = [line for line, row in zip(lines, rows, strict=True) if row is None]
         if torn:
-            self._set_aside("records.jsonl", b"\n".join(torn))
             kept = [line for line, row in zip(lines, rows, strict=True) if row is not None]
-            write_atomically(self.table, "".join(line.decode() + "\n" for line in kept))
-        elif lines and not self.table.read_bytes().endswith(b"\n"):
-            with self.table.open("ab") as file:
-                file.write(b"\n")
+            with self._writing():
+                self._free_place(self.table.name).write_bytes(b"\n".join(torn))
+                write_atomically(self.table, "".join(line.decode() + "\n" for line in kept))
         self.compact()
 
     def _read(self, path: Path) -> Row | None:
-        row = parse(path.read_bytes())
+        try:
+            row = parse(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError:  # a folder, or a file that is not ours to read
+            row = None
         if row is None:
-            self._set_aside(path.name, path.read_bytes())
-            path.unlink()
+            self._set_aside(path)
         return row
 
-    def _set_aside(self, name: str, content: bytes) -> None:
+    def _set_aside(self, path: Path) -> None:
+        with contextlib.suppress(OSError):  # what cannot even be moved stays
+            path.rename(self._free_place(path.name))
+
+    def _free_place(self, name: str) -> Path:
+        """Return a path for something to set aside, and warn of it."""
         folder = self.folder / "set_aside"
         folder.mkdir(exist_ok=True)
         free = next(path for n in range(10**6) if not (path := folder / f"{name}.{n}").exists())
-        free.write_bytes(content)
         warnings.warn(f"{name} in {self.folder} held something torn or foreign; set aside as {free}", stacklevel=2)
+        return free
+
+
+def _incoming(inbox: Path) -> list[Path]:
+    # Names with a dot in front are files that workers are still writing.
+    return sorted(inbox.glob("[!.]*.json"))
+
+
+def _run(row: Row) -> tuple[str, str]:
+    """Return what tells one run of a trial from another."""
+    return row["trial_id"], row["finished_at"]
+
+
+def _keep(rows: dict[str, Row], row: Row) -> None:
+    """Take a record among others: a later one replaces a lost one, and a final one stays."""
+    standing = rows.get(row["trial_id"])
+    if standing is None or not is_final(standing):
+        rows[row["trial_id"]] = row
+
+
+def _ends_in_newline(path: Path) -> bool:
+    """Whether a file is empty or its last line ends."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - 1))
+        return file.read(1) in (b"", b"\n")
+
+
+def _lines(table: Path) -> list[bytes]:
+    try:
+        return table.read_bytes().splitlines()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return []
+    except OSError as error:
+        raise StoreError(
+            f"{table} cannot be read: {error.strerror or error}; mend that, or give another results folder"
+        ) from None
 
 
 def parse(line: bytes) -> Row | None:
     """Return the record on a line, or None if it is not one."""
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return dict(value) if is_record(value) else None
 
@@ -128,13 +205,21 @@ def read_records(folder: Path) -> pd.DataFrame:
 
     Returns:
         One row a trial, with the declared columns; what is torn or foreign is left out.
+
+    Raises:
+        StoreError: If the table cannot be read.
     """
-    table = folder / "records.jsonl"
-    lines = table.read_bytes().splitlines() if table.exists() else []
-    lines += [path.read_bytes() for path in sorted((folder / "records").glob("*.json"))]
+    arrived: list[bytes] = []
+    for path in _incoming(folder / "records"):  # before the table, into which a run moves them meanwhile
+        with contextlib.suppress(OSError):
+            arrived.append(path.read_bytes())
     rows: dict[str, Row] = {}
-    for row in filter(None, map(parse, lines)):
-        standing = rows.get(row["trial_id"])
-        if standing is None or not is_final(standing):
-            rows[row["trial_id"]] = row
+    for row in filter(None, map(parse, _lines(folder / "records.jsonl") + arrived)):
+        _keep(rows, row)
     return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
+
+
+def finished(records: pd.DataFrame) -> dict[str, Status]:
+    """Return the statuses of the trials that need not run again, by trial; lost ones are not among them."""
+    statuses = {str(row.trial_id): Status(str(row.status)) for row in records.itertuples()}
+    return {trial_id: status for trial_id, status in statuses.items() if not status.lost}

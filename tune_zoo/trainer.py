@@ -58,9 +58,11 @@ def training(
 ) -> Generator[Progress, None, TrialResult]:
     """Train one trial step by step: yields after each evaluation and returns the result. Arguments as `train`."""
     started = time.monotonic()
+    threads_before = torch.get_num_threads()
     torch.set_num_threads(num_threads)
     try:
-        run = _Training(spec, torch.device(device), deadline=started + (timeout_s or math.inf))
+        limit = math.inf if timeout_s is None else timeout_s
+        run = _Training(spec, torch.device(device), deadline=started + limit)
         return (yield from run.run(started))
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
@@ -71,6 +73,8 @@ def training(
             seconds=time.monotonic() - started,
             device=device_kind(torch.device(device)),
         )
+    finally:
+        torch.set_num_threads(threads_before)
 
 
 def device_kind(device: torch.device) -> str:
@@ -171,6 +175,8 @@ class _Training:
     def _judge(self, started: float) -> TrialResult:
         """Score the untouched test split, which alone decides whether the trial solved the task."""
         test = evaluate(self.model, self._split("test", self.spec.training.num_test), autocast=self.autocast)
+        if not math.isfinite(test.loss):  # the last steps' own mean loss may have been finite yet
+            return self._result(started, Status.DIVERGED, f"the test loss was {test.loss} at step {self.step}")
         solved = test.accuracy >= self.spec.training.threshold
         relation = "reaches" if solved else "stays under"
         return self._result(

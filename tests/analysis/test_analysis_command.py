@@ -25,10 +25,15 @@ def test_command_writes_and_tells(tmp_path, capsys):
         "minimal_width.svg",
         "minimal_widths.csv",
         "fits.csv",
+        "fits.json",
+        "report.md",
     }
     assert {file.name for file in out.iterdir()} == names
     assert pd.read_csv(out / "fits.csv")["verdict"].tolist() == ["power law"]
     assert len(pd.read_csv(out / "minimal_widths.csv")) == 5
+    report = (out / "report.md").read_text()
+    assert f"- command: `python -m analysis {DATA}/base_conv_cpu_scale.csv --out {out} --threshold 0.95`" in report
+    assert "numpy" in report
 
 
 @pytest.mark.parametrize(
@@ -54,8 +59,25 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, capsys, table, extra
 
 def test_folder_that_cannot_be_made(tmp_path, capsys):
     (tmp_path / "taken").touch()
-    assert main([str(DATA / "base_conv_cpu_scale.csv"), "--out", str(tmp_path / "taken")]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
+    for out, reason in (("taken", "a file has that name"), ("taken/below", "Not a directory")):
+        assert main([str(DATA / "base_conv_cpu_scale.csv"), "--out", str(tmp_path / out)]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err == (
+            "error: Results must go to a folder that can be made and written to; "
+            f"'{tmp_path / out}' cannot ({reason}). Name another folder.\n"
+        )
+
+
+def test_folder_that_may_not_be_written_to(tmp_path, capsys, monkeypatch):
+    # A mode of 0o500 would not stop a test that runs as root.
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    assert main([str(DATA / "base_conv_cpu_scale.csv"), "--out", str(tmp_path)]) == 2
+    assert f"'{tmp_path}' cannot (Permission denied)." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_as_a_process_of_its_own():

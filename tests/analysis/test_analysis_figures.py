@@ -7,9 +7,9 @@ import pytest
 from analysis_tables import read_data, table_of
 from matplotlib import _pylab_helpers
 
-from analysis import analyse, write
-from analysis.figure_accuracy import accuracy_panels, draw_accuracy
-from analysis.figure_law import draw_law, law_panels
+from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, write
+from analysis.accuracy_figure import accuracy_panels, draw_accuracy
+from analysis.law_figure import draw_law, law_panels
 from analysis.output import render
 from analysis.style import looks, spread
 
@@ -176,13 +176,21 @@ def test_no_global_state_and_the_same_bytes(cpu_scale, tmp_path):
     assert {file.name: file.read_bytes() for file in out.iterdir()} == one
 
 
-def test_a_failed_rename_leaves_nothing(cpu_scale, tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["replace", "write_bytes"])
+def test_a_failed_write_leaves_nothing(cpu_scale, tmp_path, monkeypatch, step):
     analysis = analyse(cpu_scale, 0.95)
 
     def fail(*_):
-        raise OSError("disk full")
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr(f"pathlib.Path.{step}", fail)
+    with pytest.raises(AnalysisError, match=r"cannot \(No space left on device\)\. Name another folder"):
         write(analysis, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_public_figures_are_those_of_the_files(cpu_scale):
+    analysis = analyse(cpu_scale, 0.95)
+    assert len(figure_accuracy(analysis).axes) == 5
+    assert [ax.get_title(loc="left") for ax in figure_minimal_width(analysis).axes] == ["base_conv"]
+    assert _pylab_helpers.Gcf.get_all_fig_managers() == []

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 import time
 
 import numpy as np
@@ -9,7 +12,7 @@ from analysis_tables import OCTAVES, read_data, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis import DEFAULT_THRESHOLD, FitResult, Verdict, analyse
+from analysis import DEFAULT_THRESHOLD, FitResult, Verdict, analyse, minimal_widths
 from analysis.errors import AnalysisError
 
 
@@ -102,10 +105,24 @@ def test_notes():
     assert fit.missing == 4
     assert "num_layers takes several values" in notes
     assert "not monotone at seq_len 64: 3 of 3 solved at d_model 256 but 1 of 3 at 512" in notes
+    assert "2 of " in notes
+    assert "seeds at or over d* failed (lapses)" in notes
+    assert "by luck" not in notes
     stricter = fit_of(table, "base_conv", 0.9995).notes
     assert any("although their best trials stopped as solved" in note for note in stricter)
     dropped = fit_of(table_of(lambda n: n / 4, widths=OCTAVES[1:4]), "base_conv").notes
     assert any(note.startswith("least squares dropped seq_len") for note in dropped)
+
+
+def test_diverged_cells_and_lucky_seeds_are_noted():
+    table = table_of(lambda n: n / 4)
+    narrow = table["d_model"].eq(8) & table["seed"].eq(0)
+    table.loc[narrow, "accuracy"] = np.nan
+    table.loc[table["d_model"].eq(8) & table["seed"].eq(1) & table["seq_len"].eq(512), "accuracy"] = 1.0
+    notes = fit_of(table, "base_conv").notes
+    assert "4 of 84 cells are unsolved since every trial of theirs diverged" in notes
+    # Of the widths 8 to 512, 1, 2, 3 and 4 lie under d* = 16, 32, 64 and 128.
+    assert "1 of 30 seeds under d* solved (by luck)" in notes
 
 
 def test_frames(zoology):
@@ -115,12 +132,73 @@ def test_frames(zoology):
     assert frame["fit"].tolist() == ["attention", "base_conv", "h3", "hyena", "rwkv4"]
     assert frame["b"].between(frame["b_low"], frame["b_high"]).all()
     row = analysis.widths.set_index(["fit", "seq_len"]).loc[("base_conv", 64)]
-    assert (row["lower"], row["upper"], row["num_kv_pairs"]) == (64, 128, 4)
+    assert (row["low"], row["high"], row["num_kv_pairs"]) == (64, 128, 4)
     assert (row["num_params"], row["state_size"]) == (128**2, 256)
     censored = analysis.widths.set_index(["fit", "seq_len"]).loc[("base_conv", 512)]
-    assert censored["upper"] is pd.NA
+    assert censored["high"] is pd.NA
     assert np.isnan(censored["num_params"])
     assert censored["num_kv_pairs"] == 64
+
+
+def test_plain_form_of_a_fit(cpu_scale):
+    analysis = analyse(cpu_scale, 0.95)
+    fit = analysis.fits[0]
+    plain = fit.to_dict()
+    assert list(plain) == ["mixer", "b", "ci_low", "ci_high", "sd", "odds", "verdict", "reason", "minimal_widths"]
+    assert (plain["mixer"], plain["verdict"], plain["reason"]) == ("base_conv", "power law", fit.reason)
+    assert (plain["b"], plain["sd"]) == (fit.law.b_median, fit.law.b_sd)
+    assert (plain["ci_low"], plain["ci_high"]) == fit.law.b_interval
+    assert plain["odds"] == {"constant": fit.law.odds_constant, "linear": fit.law.odds_linear, "free": 1.0}
+    assert plain["minimal_widths"][0] == {"seq_len": 8, "num_kv_pairs": 2, "low": 16, "high": 24}
+    assert json.loads(analysis.to_json()) == [plain]
+
+
+def test_plain_form_of_censored_and_crossed_fits(zoology):
+    plain = {fit["mixer"]: fit["minimal_widths"] for fit in json.loads(analyse(zoology, 0.9).to_json())}
+    assert plain["attention"][3] == {"seq_len": 512, "num_kv_pairs": 64, "low": None, "high": 64}
+    assert plain["hyena"][0] == {"seq_len": 64, "num_kv_pairs": 4, "low": 512, "high": None}
+    crossed = analyse(pd.concat([table_of(lambda n: 32), table_of(lambda n: 32, pairs=8)]))
+    pairs = [[width["num_kv_pairs"] for width in fit.to_dict()["minimal_widths"]] for fit in crossed.fits]
+    assert pairs == [[4] * 4, [8] * 4]
+
+
+def test_plain_form_never_holds_what_json_cannot(cpu_scale):
+    fit = analyse(cpu_scale, 0.95).fits[0]
+    broken = dataclasses.replace(fit, law=dataclasses.replace(fit.law, mass=fit.law.mass * math.nan))
+    plain = broken.to_dict()
+    assert [plain[name] for name in ("b", "ci_low", "ci_high", "sd")] == [None] * 4
+    assert plain["odds"] == {"constant": None, "linear": None, "free": 1.0}
+    json.dumps(plain, allow_nan=False)
+
+
+def test_minimal_widths_alone(zoology):
+    frame = minimal_widths(zoology, 0.9)
+    assert list(frame) == ["mixer", "seq_len", "num_kv_pairs", "low", "high", "note"]
+    assert len(frame) == 20
+    row = frame.set_index(["mixer", "seq_len"]).loc[("h3", 128)]
+    assert (row["num_kv_pairs"], row["low"], row["high"]) == (8, 128, 256)
+    assert row["note"] == "1 of 1 solved at d_model 256 but 0 of 1 at 512"
+    assert frame["high"].isna().sum() == 9
+    with pytest.raises(AnalysisError, match="threshold"):
+        minimal_widths(zoology, 90)
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.data())
+def test_minimal_widths_are_those_of_the_analysis(data):
+    accuracies = st.sampled_from([0.2, 0.995, np.nan])
+    statuses = st.sampled_from(["unsolved", "error"])
+    table = pd.concat([table_of(lambda n: 32, seq_lens=(64, 128), widths=(8, 16, 32), pairs=k) for k in (4, 8)])
+    size = len(table)
+    table["accuracy"] = data.draw(st.lists(accuracies, min_size=size, max_size=size))
+    table["status"] = data.draw(st.lists(statuses, min_size=size, max_size=size))
+    columns = ["mixer", "seq_len", "num_kv_pairs", "low", "high", "note"]
+    analysis = analyse(table)
+    expected = analysis.widths[columns].sort_values(columns[:3], ignore_index=True)
+    pd.testing.assert_frame_equal(minimal_widths(table), expected)
+    for fit in json.loads(analysis.to_json()):
+        assert all(math.isfinite(fit[name]) for name in ("b", "ci_low", "ci_high", "sd"))
+        assert fit["ci_low"] <= fit["b"] <= fit["ci_high"]
 
 
 @settings(max_examples=5, deadline=None)

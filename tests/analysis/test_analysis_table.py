@@ -27,13 +27,6 @@ def test_every_kind_of_file_gives_the_same_table(table, tmp_path, ending):
     pd.testing.assert_frame_equal(check_table(read_table(path)), check_table(table), check_dtype=False)
 
 
-def test_folder_of_a_run_holds_its_records(table, tmp_path):
-    with pytest.raises(TableFileError, match=r"must hold records\.parquet"):
-        read_table(tmp_path)
-    table.to_parquet(tmp_path / "records.parquet")
-    assert len(read_table(str(tmp_path))) == len(table)
-
-
 @pytest.mark.parametrize("name", ["torn.parquet", "torn.jsonl", "empty.csv", "binary.csv"])
 def test_unreadable_file_is_one_sentence(tmp_path, name):
     path = tmp_path / name

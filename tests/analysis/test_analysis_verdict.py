@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from analysis_tables import cut
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.advice import next_trials
 from analysis.law import LawPosterior
@@ -98,17 +102,48 @@ def test_an_interval_that_holds_both_is_undetermined(monkeypatch):
         ),
         ([cut(64, 4, 6)], ["try another sequence length, such as seq_len 256"]),
         (
+            [cut(64, 8, 16), cut(512, 5, 25)],
+            ["try d_model 12 at seq_len 64 and d_model 8 at seq_len 512, 3 seeds each"],
+        ),
+        (
+            [cut(64, 4, 6), cut(512, 2, 4)],
+            ["try 3 more seeds on both sides of each interval, or a wider range of seq_len"],
+        ),
+        (
+            [cut(64, None, 22), cut(512, 32, 64)],
+            ["try d_model 2, 6 and 12 at seq_len 64, where no width under 22 was tried"],
+        ),
+        (
             [cut(64, None, 1), cut(512, None, 1)],
             ["try 3 more seeds on both sides of each interval, or a wider range of seq_len"],
         ),
         (
             [cut(64, 4, 7), cut(128, 4, 7)],
-            ["try d_model 5 at seq_len 64 and d_model 5 at seq_len 128, 3 seeds each"],
+            ["try d_model 6 at seq_len 64 and d_model 6 at seq_len 128, 3 seeds each"],
         ),
     ],
 )
 def test_advice(widths, advice):
     assert next_trials(widths) == advice
+
+
+ends = st.tuples(st.integers(1, 300), st.integers(1, 300)).map(lambda pair: (min(pair), max(pair) + 1))
+gaps = ends.flatmap(lambda gap: st.sampled_from([gap, (None, gap[1]), (gap[0], None)]))
+
+
+@given(st.lists(gaps, min_size=2, max_size=5))
+def test_advised_widths_are_even_and_inside_their_gap(intervals):
+    widths = [cut(64 * 2**i, *gap) for i, gap in enumerate(intervals)]
+    numbers = r"\d+(?:(?:, | and )\d+)*"
+    for clause in (clause.removesuffix(", 3 seeds each") for clause in next_trials(widths)):
+        for advised, lengths in re.findall(rf"d_model ({numbers}) at seq_len ({numbers})", clause):
+            for length in map(int, re.findall(r"\d+", lengths)):
+                gap = next(width for width in widths if width.seq_len == length)
+                for width in map(int, re.findall(r"\d+", advised)):
+                    assert width % 2 == 0
+                    assert width >= 2
+                    assert gap.lower is None or width > gap.lower
+                    assert gap.upper is None or width < gap.upper
 
 
 def test_words():

@@ -1,6 +1,8 @@
-"""A sequence mixer that breaks while it trains, for the tests of what a failure leaves behind."""
+"""Sequence mixers that break while they train, for the tests of what a failure leaves behind."""
 
 from __future__ import annotations
+
+import os
 
 from torch import Tensor
 
@@ -12,3 +14,10 @@ class Failing(LongConv):
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         raise ZeroDivisionError("no such thing")
+
+
+class Dying(LongConv):
+    """Takes its process along at its first step, as the kernel does for want of memory."""
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        os._exit(1)

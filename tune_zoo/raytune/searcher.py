@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ray.tune.search import Searcher
 
-from tune_zoo.record import Row
-from tune_zoo.result import Status
+from tune_zoo.errors import StoreError
+from tune_zoo.record import Row, make_record
+from tune_zoo.result import Status, TrialResult
 from tune_zoo.search.grid import GridSweep
 from tune_zoo.spec import TrialSpec
 from tune_zoo.store import RecordStore
+
+_LOST = "its worker or node died, or could not write its record; see Ray's logs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Running:
+    """A trial that runs, and the record that an earlier run left of it."""
+
+    spec: TrialSpec
+    earlier: Row | None
 
 
 class SweepSearcher(Searcher):
@@ -19,7 +31,7 @@ class SweepSearcher(Searcher):
 
     Args:
         sweep: What to ask for.
-        store: The records; a trial that ends without one was lost.
+        store: The records; a trial that ends without one was lost, and gets one here that says so.
         trial_config: Turns a trial into the config of its trainable.
         on_change: Called after every start and end of a trial.
     """
@@ -36,17 +48,24 @@ class SweepSearcher(Searcher):
         self._store = store
         self._trial_config = trial_config
         self._on_change = on_change
-        self._specs: dict[str, TrialSpec] = {}  # by Ray's name of the trial
+        self._running: dict[str, _Running] = {}  # by Ray's name of the trial
+        self._failure: StoreError | None = None
         self.ended = False  # whether Ray was told that nothing is left; an interrupted run never hears it
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]
-        """Return the config of the next trial, None to be asked again, or FINISHED."""
+        """Return the config of the next trial, None to be asked again, or FINISHED.
+
+        Raises:
+            StoreError: If the records can no longer be written: it ends the run.
+        """
+        if self._failure is not None:
+            raise self._failure
         spec = self._sweep.ask()
         if spec is None:
             # Without a trial alive None would be polled for ever, and the first Ctrl-C swallowed.
-            self.ended = not self._specs
+            self.ended = not self._running
             return str(Searcher.FINISHED) if self.ended else None
-        self._specs[trial_id] = spec
+        self._running[trial_id] = _Running(spec=spec, earlier=self._store.rows.get(spec.trial_id))
         self._on_change()
         return self._trial_config(spec)
 
@@ -55,14 +74,31 @@ class SweepSearcher(Searcher):
         self._on_change()
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Take the trial's record into the table and tell the sweep."""
-        spec = self._specs.pop(trial_id, None)
-        if spec is None:
+        """Take the trial's record into the table and tell the sweep.
+
+        A trial that Ray only stopped, neither failed nor done, was interrupted: it leaves no record.
+        """
+        trial = self._running.pop(trial_id, None)
+        if trial is None:
             return
-        self._store.compact()
-        row: Row | None = self._store.rows.get(spec.trial_id)
-        self._sweep.tell(spec.trial_id, Status(row["status"]) if row else Status.ERROR)
+        try:
+            self._store.compact()
+            if self._record_of(trial) is None and (error or (result or {}).get("done")):
+                self._store.add(self._lost_record(trial))
+        except StoreError as failure:
+            self._failure = failure  # raised here, Ray would take it for the trial's own and start that again
+        row = self._record_of(trial)
+        self._sweep.tell(trial.spec.trial_id, Status(row["status"]) if row else Status.ERROR)
         self._on_change()
+
+    def _lost_record(self, trial: _Running) -> Row:
+        num_threads = self._trial_config(trial.spec)["num_threads"]
+        return make_record(trial.spec, TrialResult(status=Status.ERROR, message=_LOST), num_threads=num_threads)
+
+    def _record_of(self, trial: _Running) -> Row | None:
+        """Return what this run left of a trial."""
+        row = self._store.rows.get(trial.spec.trial_id)
+        return None if row is trial.earlier else row
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle to nothing: Ray pickles its searcher for a restore that is not ours."""

@@ -30,6 +30,7 @@ class RecallTrial(tune.Trainable):
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
         """Take another trial in the same process."""
+        self.cleanup()
         self._take(new_config)
         return True
 

@@ -82,6 +82,11 @@ class GridSweep:
         course.answers[trial_id] = status
         heapq.heappush(self._ready, index)
 
+    def missing(self) -> list[TrialSpec]:
+        """Return the trials without an answer of the cells that still need one."""
+        needy = [course for course in self._courses if self._next_trial(course) is not None]
+        return [t for course in needy for t in course.cell.trials if t.trial_id not in course.answers]
+
     @property
     def complete(self) -> bool:
         """Whether nothing is left to ask for and nothing runs."""

@@ -60,6 +60,18 @@ class AccuracyPanel:
     series: tuple[Series, ...]
 
 
+def figure_accuracy(analysis: Analysis) -> Figure:
+    """Draw accuracy against width, one panel a sequence length.
+
+    Args:
+        analysis: The results of a table.
+
+    Returns:
+        A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
+    """
+    return draw_accuracy(accuracy_panels(analysis), analysis.threshold)
+
+
 def accuracy_panels(analysis: Analysis) -> tuple[AccuracyPanel, ...]:
     """Collect what the figure shows, from the shortest length to the longest.
 

@@ -14,6 +14,7 @@ from analysis.fit_result import FitResult
 from analysis.law import Line
 from analysis.minimal_width import Censoring, MinimalWidth
 from analysis.style import INK, QUIET, Look, house_style, looks, panels, powers_of_two, short
+from analysis.summary import Analysis
 
 _POINTS = 60
 _ARROW = 2.0
@@ -40,6 +41,18 @@ class LawPanel:
     widths: tuple[MinimalWidth, ...]
     line: Line
     middle: tuple[float, float]
+
+
+def figure_minimal_width(analysis: Analysis) -> Figure:
+    """Draw minimal width against sequence length with the law and its band, one panel a fit.
+
+    Args:
+        analysis: The results of a table.
+
+    Returns:
+        A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
+    """
+    return draw_law(law_panels(analysis.fits))
 
 
 def law_panels(fits: Sequence[FitResult]) -> tuple[LawPanel, ...]:

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from analysis_tables import read_data, table_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import AnalysisError, analyse, write_report
+from analysis.markdown import plain, table, verbatim
+from analysis.report import report_text
+
+ABOUT = {"command": "tune_zoo run a_*.yaml", "space": "name: a\naxes:\n  seed: [0]\n"}
+
+
+@pytest.fixture(scope="module")
+def published():
+    return analyse(read_data("zoology_figure2.csv"), 0.9)
+
+
+@pytest.fixture(scope="module")
+def text(published):
+    return report_text(published, heading="Does attention stay *narrow*?", about=ABOUT)
+
+
+def section(text: str, title: str) -> str:
+    return text.partition(f"## {title}\n\n")[2].partition("\n\n## ")[0]
+
+
+def test_sections_come_in_order(text):
+    assert text.startswith(
+        "# Does attention stay \\*narrow\\*?\n\nSolved means an accuracy of at least 0.9. 80 cells"
+    )
+    assert re.findall(r"^## (.*)", text, re.MULTILINE) == [
+        "Verdict",
+        "Minimal widths",
+        "Figures",
+        "How to read the verdict",
+        "Notes and warnings",
+        "Method",
+        "About",
+    ]
+
+
+def test_every_mixer_has_its_sentence(published, text):
+    said = section(text, "Verdict").splitlines()
+    assert said == [f"- {plain(fit.sentence())}." for fit in published.fits]
+
+
+def test_table_of_minimal_widths(text):
+    rows = section(text, "Minimal widths").splitlines()
+    assert rows[0] == "| mixer | k | N = 64 | N = 128 | N = 256 | N = 512 | b | verdict |"
+    assert rows[3].startswith("| base_conv | 4, 8, 16, 64 | (64, 128] | (256, 512] | (256, 512] | > 512 | 1.1")
+    assert rows[4].startswith("| h3 | 4, 8, 16, 64 | ≤ 64 |")
+
+
+def test_notes_name_the_mixers_they_are_true_of(text):
+    notes = section(text, "Notes and warnings")
+    assert "- attention, base_conv, h3, hyena and rwkv4: seq_len and num_kv_pairs are tied" in notes
+    assert "- h3: 1 of 6 seeds at or over d\\* failed (lapses)." in notes
+    assert "- h3: not monotone at seq_len 128" in notes
+
+
+def test_lost_and_diverged_trials_are_noted():
+    trials = table_of(lambda n: 32).assign(status="unsolved")
+    trials.loc[0:2, ["status", "accuracy"]] = ["diverged", np.nan]
+    trials.loc[3:5, ["status", "accuracy"]] = ["error", np.nan]
+    text = report_text(analyse(trials), heading="?", about={})
+    assert "81 cells finished; 3 more were lost." in text
+    assert "3 of 84 cells are missing" in section(text, "Notes and warnings")
+    assert "3 of 84 cells are unsolved since every trial of theirs diverged" in section(text, "Notes and warnings")
+
+
+def test_nothing_to_note_and_nothing_about():
+    text = report_text(analyse(table_of(lambda n: 32)), heading="?", about={})
+    assert section(text, "Notes and warnings").startswith("None: ")
+    assert "## About" not in text
+
+
+def test_reading_matches_the_rule(text):
+    reading = section(text, "How to read the verdict").replace("\n", " ")
+    assert "standard deviation of b is at most 0.15, at least 2 lengths are bracketed" in reading
+    assert "−1 to 2.5 (under 1 % of the probability there)" in reading
+    assert "arxiv.org/abs/2312.04927" in section(text, "Method")
+
+
+def test_about_is_shown_as_it_is(text):
+    assert section(text, "About") == (
+        "- command: `tune_zoo run a_*.yaml`\n- space:\n\n```text\nname: a\naxes:\n  seed: [0]\n```\n"
+    )
+
+
+def test_files_and_links(published, tmp_path):
+    out = tmp_path / "new" / "folder"
+    files = write_report(published, out, heading="?", about=ABOUT)
+    assert [file.name for file in files] == [
+        "accuracy.png", "accuracy.svg", "fits.csv", "fits.json", "minimal_width.png", "minimal_width.svg",
+        "minimal_widths.csv", "report.md",
+    ]  # fmt: skip
+    assert sorted(out.iterdir()) == files
+    links = re.findall(r"\]\(([^)]*)\)", (out / "report.md").read_text())
+    assert {link for link in links if "://" not in link} == {
+        "accuracy.png", "accuracy.svg", "minimal_width.png", "minimal_width.svg", "minimal_widths.csv",
+    }  # fmt: skip
+    assert json.loads((out / "fits.json").read_text()) == [fit.to_dict() for fit in published.fits]
+    before = {file: file.read_bytes() for file in files}
+    write_report(published, out, heading="?", about=ABOUT)
+    assert {file: file.read_bytes() for file in files} == before
+
+
+def test_nothing_is_written_before_all_is_composed(published, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("no font")
+
+    monkeypatch.setattr("analysis.report.report_text", fail)
+    with pytest.raises(RuntimeError, match="no font"):
+        write_report(published, tmp_path / "out", heading="?")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_a_file(published, tmp_path):
+    (tmp_path / "taken").touch()
+    with pytest.raises(AnalysisError, match=r"taken' cannot \(a file has that name\)"):
+        write_report(published, tmp_path / "taken", heading="?")
+
+
+def test_a_command_with_bytes_of_no_encoding(published, tmp_path):
+    files = write_report(published, tmp_path, heading="?", about={"command": "run \udcff.yaml"})
+    assert "run ?.yaml" in files[-1].read_text()
+
+
+def test_odd_names_of_mixers_stay_words():
+    trials = table_of(lambda n: 32, mixer="a|b<i>*c*\n__d__")
+    text = report_text(analyse(trials), heading="one\ntwo", about={})
+    assert text.startswith("# one two\n")
+    row = section(text, "Minimal widths").splitlines()[2]
+    assert row.startswith("| a\\|b\\<i>\\*c\\* \\__d_\\_ | 4 |")
+
+
+def test_a_length_that_a_mixer_lacks_is_an_empty_cell():
+    trials = pd.concat([table_of(lambda n: 32), table_of(lambda n: 32, mixer="h3", seq_lens=(64, 128))])
+    rows = section(report_text(analyse(trials), heading="?", about={}), "Minimal widths").splitlines()
+    assert rows[3].startswith("| h3 | 4 | (16, 32] | (16, 32] |  |  |")
+
+
+@given(st.text())
+def test_verbatim_text_is_fenced_by_more_than_it_holds(text):
+    shown = verbatim(text)
+    fence = re.match("`+", shown)[0]
+    inner = shown.removeprefix(fence).removesuffix(fence)
+    assert fence not in inner
+    assert text.strip() in inner
+
+
+@given(st.lists(st.text(), min_size=1, max_size=4))
+def test_a_row_of_a_table_is_one_line_with_its_cells(cells):
+    line = table(["a"] * len(cells), [cells]).split("\n")
+    assert len(line) == 3
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line[2])) == len(cells) + 1

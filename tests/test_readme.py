@@ -1,0 +1,77 @@
+"""What the README shows works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+from conftest import trial
+
+from tune_zoo.cli import app
+from tune_zoo.record import make_record
+from tune_zoo.resolve import resolved_plan
+from tune_zoo.result import Status, TrialResult
+from tune_zoo.space_file import load_space
+from tune_zoo.store import write_record
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
+
+
+def test_the_space_is_complete(tmp_path: Path) -> None:
+    (block,) = blocks("yaml")
+    path = tmp_path / "heads.yaml"
+    path.write_text(block)
+    plan = resolved_plan(load_space(path))
+    assert len(plan.cells) == 2 * 3 * 4 * 2
+
+
+def commands() -> list[str]:
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    return [line.partition("#")[0].strip() for line in lines if line.startswith("tune_zoo ")]
+
+
+@pytest.mark.parametrize("line", commands())
+def test_every_command_exists_with_its_options(line: str) -> None:
+    _, name, *arguments = shlex.split(line)
+    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+    context = command.make_context(name, arguments)
+    assert context.params
+
+
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for width in (8, 16, 32):
+        for seq_len in (8, 16):
+            spec = trial(model={"d_model": width}, task={"seq_len": seq_len})
+            accuracy = 1.0 if width >= seq_len else 0.4
+            result = TrialResult(status=Status.SOLVED, message="", accuracy=accuracy)
+            write_record(tmp_path / "results" / "quickstart", make_record(spec, result, num_threads=1))
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("python")
+    names: dict[str, object] = {}
+    exec(compile(block, "README.md", "exec"), names)
+    assert names["result"].steps > 0  # type: ignore[attr-defined]
+
+
+def test_links_and_pictures_lead_somewhere() -> None:
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", TEXT) if "://" not in target]
+    assert targets
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_every_mixer_and_space_has_its_row() -> None:
+    from tune_zoo.mixers.registry import MIXERS
+    from tune_zoo.space_file import known_spaces
+
+    assert [name for name in (*MIXERS, *known_spaces()) if f"| `{name}` |" not in TEXT] == []
+
+
+def test_nothing_is_left_to_fill_in() -> None:
+    assert "@" not in TEXT

@@ -1,0 +1,108 @@
+"""`tune_zoo fit` and `tune_zoo report`, and how a run ends: laws, verdicts, figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+import tune_zoo
+from analysis import Analysis, analyse, read_table, write_report
+from tune_zoo.errors import StoreError
+from tune_zoo.plan import Plan
+from tune_zoo.space_file import known_spaces, question
+from tune_zoo.tables import widths_table
+
+
+def conclude(plan: Plan, records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
+    """Print the fitted table of a run and write its report."""
+    results = analyse(records, threshold=plan.space.training.threshold)
+    show(results, console)
+    _write(results, folder, _about(records, command), console)
+
+
+def show(results: Analysis, console: Console) -> None:
+    """Print the minimal widths and a verdict a mixer."""
+    console.print(f"minimal width (fails, solves] at accuracy ≥ {results.threshold:g}")
+    console.print(widths_table(results))
+    for fit in results.fits:
+        console.print(fit.sentence(), soft_wrap=True)
+
+
+def fit(table: Path, *, threshold: float | None, as_json: bool, console: Console) -> None:
+    """Fit a table or a run's folder and print the result.
+
+    Raises:
+        AnalysisError: If the table or the threshold breaks a rule.
+    """
+    results = analyse(read_table(table), threshold=_threshold(table) if threshold is None else threshold)
+    if as_json:
+        console.print(results.to_json(), soft_wrap=True)
+    else:
+        show(results, console)
+
+
+def report(folder: Path, *, threshold: float | None, console: Console) -> None:
+    """Write figures, report.md and fits.json of a run's folder.
+
+    Raises:
+        StoreError: If it is no folder.
+        AnalysisError: If it holds no records, or the report cannot be written.
+    """
+    if not folder.is_dir():
+        raise StoreError(
+            f"a report is of the results folder of a run, got {folder}; for a table use `tune_zoo fit`"
+        )
+    records = read_table(folder)
+    results = analyse(records, threshold=_threshold(folder) if threshold is None else threshold)
+    show(results, console)
+    _write(results, folder, _about(records, f"tune_zoo report {folder}"), console)
+
+
+def _write(results: Analysis, folder: Path, about: Mapping[str, str], console: Console) -> None:
+    paths = write_report(results, folder / "report", heading=_heading(folder), about=about)
+    figures = ", ".join(str(path) for path in paths if path.suffix == ".png")
+    console.print(f"figures: {figures}\nreport: {folder / 'report' / 'report.md'}", soft_wrap=True)
+
+
+def _space(folder: Path) -> dict[str, object]:
+    """Return the space a folder belongs to, as plain data; empty where it says nothing."""
+    path = folder / "space.json"
+    if not path.is_file():
+        return {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} cannot be read: {error}; mend or remove it") from None
+
+
+def _threshold(table: Path) -> float:
+    """Return the threshold a run was trained to, or 0.99 for a table from elsewhere."""
+    training = _space(table).get("training")
+    return float(training["threshold"]) if isinstance(training, dict) else 0.99
+
+
+def _heading(folder: Path) -> str:
+    name = str(_space(folder).get("name", folder.name))
+    shipped = known_spaces().get(name)
+    return question(shipped) if shipped else name
+
+
+def _about(records: pd.DataFrame, command: str) -> dict[str, str]:
+    """Return what a report says of its making."""
+
+    def values(column: str) -> list[str]:
+        return sorted(set(records[column].dropna().map(str))) if column in records else []
+
+    return {
+        "command": command,
+        "trials": str(len(records)),
+        "seconds trained, all trials together": f"{sum(map(float, records.get('seconds', []))):.0f}",
+        "devices": ", ".join(values("device")),
+        "versions": ", ".join(
+            [f"tune_zoo {tune_zoo.__version__}", *(f"torch {version}" for version in values("torch_version"))]
+        ),
+    }

@@ -1,0 +1,118 @@
+"""`tune_zoo run`: train what a space's records lack, then fit and draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from tune_zoo.claim import check, claim, sole_run
+from tune_zoo.commands.report import conclude
+from tune_zoo.display import Display
+from tune_zoo.plan import Plan
+from tune_zoo.search.grid import GridSweep
+from tune_zoo.store import RecordStore, finished, read_records
+
+DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130  # the last is what a shell reports of a command ended by Ctrl-C
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """Where to run.
+
+    Attributes:
+        address: Of a Ray cluster; None starts an embedded Ray.
+        num_cpus: CPUs of the embedded Ray; None takes all.
+        max_concurrent: Trials at once, at most; None takes what fits.
+    """
+
+    address: str | None = None
+    num_cpus: int | None = None
+    max_concurrent: int | None = None
+
+
+def run_space(plan: Plan, out: Path | None, *, cluster: Cluster, command: str, console: Console) -> int:
+    """Run a plan and analyse its records.
+
+    Args:
+        plan: What to run.
+        out: The results folder; None takes `results/NAME`.
+        cluster: Where to run.
+        command: The command line, told to whoever interrupts the run.
+        console: Where to print.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        TuneZooError: If the input cannot be used; nothing was written then.
+    """
+    folder = (out or Path("results") / plan.space.name).absolute()
+    check(folder, plan.space)
+    ended = _train_missing(plan, folder, cluster, console)
+    records = of_plan(read_records(folder), plan, console)
+    if not ended:
+        console.print(
+            f"Interrupted. {len(finished(records))} finished trials are kept in {folder}; this goes on from "
+            f"there:\n{command}",
+            soft_wrap=True,
+        )
+        return INTERRUPTED
+    conclude(plan, records, folder, command, console)
+    return INCOMPLETE if _tell_lost(plan, records, console) else DONE
+
+
+def _train_missing(plan: Plan, folder: Path, cluster: Cluster, console: Console) -> bool:
+    """Run the trials that a folder's records lack; returns whether the run ended by itself."""
+    if GridSweep(plan, finished(read_records(folder))).complete:
+        console.print(
+            f"Every trial of '{plan.space.name}' is on record in {folder}; nothing was trained.", soft_wrap=True
+        )
+        return True
+    from tune_zoo.raytune.run import run_sweep  # noqa: PLC0415  (imports ray)
+    from tune_zoo.raytune.session import check_seen_by_all, connected, place  # noqa: PLC0415
+
+    with connected(cluster.address, num_cpus=cluster.num_cpus):
+        placement = place(plan.space.resources, max_concurrent=cluster.max_concurrent)
+        claim(folder, plan.space)
+        check_seen_by_all(folder)
+        with sole_run(folder):
+            store = RecordStore(folder)
+            sweep = GridSweep(plan, finished(store.frame()))
+            display = Display(sweep, console)
+            console.print(_opening(sweep, placement.slots, folder), soft_wrap=True)
+            with display.shown():
+                timeout_s = plan.space.resources.timeout_s
+                return run_sweep(sweep, store, placement, timeout_s=timeout_s, on_change=display.update)
+
+
+def _opening(sweep: GridSweep, slots: int, folder: Path) -> str:
+    trials = sum(len(cell.trials) for cell in sweep.plan.cells)
+    known = f" ({sweep.trials_done} trials are on record already)" if sweep.trials_done else ""
+    at_once = f"{slots} trial{'s' if slots > 1 else ''} at once"
+    return f"{len(sweep.plan.cells)} cells, at most {trials} trials{known}, {at_once}; records go to {folder}"
+
+
+def of_plan(records: pd.DataFrame, plan: Plan, console: Console) -> pd.DataFrame:
+    """Return the records of a plan's trials; says how many others lie among them."""
+    ours = records["trial_id"].isin({spec.trial_id for spec in plan.trials})
+    if not ours.all():
+        console.print(f"{(~ours).sum()} records are not of this space's trials and are left out.", soft_wrap=True)
+    return records[ours]
+
+
+def _tell_lost(plan: Plan, records: pd.DataFrame, console: Console) -> bool:
+    """Say which trials are still wanted and were lost; returns whether there are any."""
+    sweep = GridSweep(plan, finished(records))
+    lost = records[records["trial_id"].isin({spec.trial_id for spec in sweep.missing()})]
+    if lost.empty:
+        return False
+    first = lost.iloc[0]
+    console.print(
+        f"{len(lost)} trials were lost and count for nothing; the same command runs them again. The first: "
+        f"{first['mixer']} at N = {first['seq_len']}, d = {first['d_model']}: {first['message']}",
+        soft_wrap=True,
+    )
+    return True
