@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tune_zoo.record import Row, make_record
+from tune_zoo.result import Status, TrialResult
 from tune_zoo.spec import TrialSpec
 
 
@@ -48,6 +50,12 @@ SPACE: dict[str, Any] = {
 def trial(**changes: Any) -> TrialSpec:
     """Return a small trial that attention behind a short convolution solves in about a second."""
     return TrialSpec.model_validate(merged(TRIAL, changes))
+
+
+def record(seed: int = 0, status: Status = Status.SOLVED, **values: Any) -> Row:
+    """Return the record of a small trial."""
+    result = TrialResult(status=status, message="m", accuracy=0.5, learning_curve=((10, 0.25),), **values)
+    return make_record(trial(seed=seed), result, num_threads=1)
 
 
 @pytest.fixture

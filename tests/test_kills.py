@@ -127,6 +127,7 @@ def test_five_kills_change_nothing(
         run = driver(out)
         wait_until_more(out, than=known, run=run)
         time.sleep(rng.uniform(0.0, 0.7))
+        assert run.process.poll() is None  # else this would be no kill
         run.kill()
         now = read_records(out).set_index("trial_id")["finished_at"].to_dict()
         assert finished.items() <= now.items()
@@ -147,12 +148,16 @@ def test_an_interrupted_run_says_how_to_go_on(
     out = tmp_path / "out"
     run = driver(out)
     wait_until_more(out, than=0, run=run)
-    run.process.send_signal(number)
+    if number == signal.SIGINT:
+        os.killpg(run.process.pid, number)  # as Ctrl-C does: everything that the terminal's command started
+    else:
+        run.process.send_signal(number)
     printed, _ = run.process.communicate(timeout=60)
     assert run.process.returncode == 130
     assert "Interrupted" in printed
     assert f"--out {out}" in printed
     assert "Traceback" not in printed
+    assert set(read_records(out)["status"]) <= {"solved", "unsolved"}  # what was interrupted is not lost
     wait_until(run.workers, seconds=60)
 
 

@@ -1,93 +1,21 @@
-"""Records: whole, kept whatever is torn, never twice; and a folder is one space's."""
+"""Records: whole, kept whatever is torn, never twice."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import trial
+from conftest import record
 
-import tune_zoo
 from tune_zoo import files
-from tune_zoo import record as record_module
 from tune_zoo import store as store_module
-from tune_zoo.claim import check, claim, difference, sole_run
 from tune_zoo.errors import StoreError
 from tune_zoo.files import replacing, write_atomically
-from tune_zoo.plan import make_plan
-from tune_zoo.record import COLUMNS, PLACE_COLUMNS, Row, flatten, is_final, is_record, make_record
-from tune_zoo.result import Status, TrialResult
-from tune_zoo.search_space import SearchSpace
-from tune_zoo.space_file import load_space
-from tune_zoo.spec import TrialSpec
+from tune_zoo.record import COLUMNS
+from tune_zoo.result import Status
 from tune_zoo.store import RecordStore, read_records, write_record
-
-
-def record(seed: int = 0, status: Status = Status.SOLVED, **values: Any) -> Row:
-    result = TrialResult(status=status, message="m", accuracy=0.5, learning_curve=((10, 0.25),), **values)
-    return make_record(trial(seed=seed), result, num_threads=1)
-
-
-def leaves(value: dict[str, Any]) -> int:
-    return sum(leaves(v) if isinstance(v, dict) and v else 1 for v in value.values())
-
-
-def test_a_record_has_the_declared_columns_and_the_whole_spec() -> None:
-    spec = trial()
-    row = record()
-    assert tuple(row) == COLUMNS
-    dumped = spec.model_dump(mode="json")
-    dumped["model"]["mixer"]["config"] = "text"
-    assert len(flatten(spec)) == leaves(dumped) + 1  # no two leaves share a column; and the trial_id
-    assert set(flatten(spec)) <= set(COLUMNS)
-    assert json.loads(row["mixer_config"]) == spec.model.mixer.config
-    assert (row["mixer"], row["mixer_name"], row["learning_rate"]) == ("conv_attention", "hybrid", 0.01)
-
-
-def test_a_record_survives_json() -> None:
-    row = record()
-    assert json.loads(json.dumps(row)) == row
-    assert is_record(row)
-
-
-def test_a_task_without_an_option_has_none_there() -> None:
-    task = {"name": "associative_recall", "query_distribution": None}
-    row = make_record(trial(task=task), TrialResult(status=Status.SOLVED, message=""), num_threads=1)
-    assert row["task"] == "associative_recall"
-    assert row["num_passes"] is None
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"status": "fine"},
-        {"status": ["solved"]},
-        {"status": None},
-        {"schema_version": 2},
-        {"trial_id": 3},
-        {"finished_at": [1]},
-        {"extra": 1},
-        {"loss": ...},
-    ],
-)
-def test_what_is_no_record(change: dict[str, Any]) -> None:
-    row = {**record(), **change}
-    row = {key: value for key, value in row.items() if value is not ...}
-    assert not is_record(row)
-    assert not is_record([row])
-
-
-def test_lost_trials_are_not_final() -> None:
-    assert {status for status in Status if not is_final({"status": status.value})} == {
-        Status.OUT_OF_MEMORY,
-        Status.TIMED_OUT,
-        Status.ERROR,
-    }
 
 
 def test_workers_files_become_the_table(tmp_path: Path) -> None:
@@ -261,16 +189,6 @@ def test_a_record_holds_no_nan(tmp_path: Path) -> None:
         write_record(tmp_path, record(loss=float("nan")))
 
 
-def test_a_record_is_made_where_the_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def version(name: str) -> str:
-        if name != "torch":
-            raise importlib.metadata.PackageNotFoundError(name)
-        return "2"
-
-    monkeypatch.setattr(record_module, "version", version)
-    assert record()["tune_zoo_version"] == tune_zoo.__version__ == importlib.metadata.version("tune-zoo")
-
-
 def test_a_final_record_replaces_a_lost_one_and_stays(tmp_path: Path) -> None:
     lost = record(status=Status.TIMED_OUT)
     final = {**record(), "finished_at": "later"}
@@ -309,95 +227,3 @@ def test_a_file_replaced_by_nothing_stays(tmp_path: Path) -> None:
         temporary.write_text("half")
         raise RuntimeError
     assert path.read_text() == "old"
-
-
-def test_places_and_times_are_apart_from_results() -> None:
-    one, other = record(), record()
-    differ = {column for column in COLUMNS if one[column] != other[column]}
-    assert differ <= set(PLACE_COLUMNS)
-
-
-def test_a_folder_belongs_to_one_space(tmp_path: Path, space_file: Any) -> None:
-    out = tmp_path / "out"
-    claim(out, load_space(space_file()))
-    claim(out, load_space(space_file()))
-    check(out, load_space(space_file(resources={"cpus": 2.0})))  # resources ask no other question
-    with pytest.raises(StoreError, match=r"axes\.d_model is \[4, 8\] there and \[4, 8, 16\] here.*--out .*out-2"):
-        check(out, load_space(space_file(axes={"d_model": [4, 8, 16]})))
-    with pytest.raises(StoreError, match=r"training\.threshold is 0\.95 there and 0\.9 here"):
-        claim(out, load_space(space_file(training={"threshold": 0.9})))
-
-
-def test_an_option_of_the_task_left_out_has_its_default(tmp_path: Path, space_file: Any) -> None:
-    claim(tmp_path, load_space(space_file()))
-    check(tmp_path, load_space(space_file(task={"filler": "zero", "power_a": 0.01})))
-    with pytest.raises(StoreError, match=r'task\.filler is "zero" there and "random" here'):
-        check(tmp_path, load_space(space_file(task={"filler": "random"})))
-    path = tmp_path / "space.json"
-    path.write_text(path.read_text().replace('"power_a": 0.01', '"power_a": 0.02'))  # an earlier version's default
-    with pytest.raises(StoreError, match=r"task\.power_a is 0\.02 there and 0\.01 here"):
-        check(tmp_path, load_space(space_file()))
-
-
-def test_a_mixers_own_option_is_not_the_spaces_though_it_be_the_default(tmp_path: Path, space_file: Any) -> None:
-    claim(tmp_path, load_space(space_file()))
-    own = [{"name": "attention", "training": {"eval_every": 100}}, {"name": "base_conv"}]
-    with pytest.raises(StoreError, match=r'mixers\.0\.training\.eval_every is "absent" there and 100 here'):
-        check(tmp_path, load_space(space_file(mixers=own)))
-
-
-def test_the_space_of_a_folder_gives_the_same_plan(tmp_path: Path, space_file: Any) -> None:
-    mixers = [
-        {"name": "attention", "training": {"max_steps": 7}, "model": {"num_layers": 1}},
-        {"name": "base_conv"},
-    ]
-    space = load_space(space_file(mixers=mixers, training={"batch_size_at": {8: 4}}))
-    claim(tmp_path, space)
-    again = SearchSpace.model_validate_json((tmp_path / "space.json").read_text())
-    assert [spec.trial_id for spec in make_plan(again).trials] == [t.trial_id for t in make_plan(space).trials]
-
-
-@pytest.mark.parametrize("content", ["", "{", "\x00", "[" * 100_000])
-def test_a_space_json_that_is_none(tmp_path: Path, space_file: Any, content: str) -> None:
-    (tmp_path / "space.json").write_text(content)
-    with pytest.raises(StoreError, match="give another --out"):
-        check(tmp_path, load_space(space_file()))
-
-
-def test_records_of_nobody_are_not_taken_over(tmp_path: Path, space_file: Any) -> None:
-    write_record(tmp_path, record())
-    with pytest.raises(StoreError, match=r"no space\.json"):
-        check(tmp_path, load_space(space_file()))
-
-
-def test_an_out_that_is_a_file(space_file: Any) -> None:
-    path = space_file()
-    with pytest.raises(StoreError, match="is a file"):
-        check(path, load_space(path))
-
-
-@pytest.mark.parametrize(
-    ("there", "here", "found"),
-    [
-        ({"a": 1}, {"a": 1}, None),
-        ({"a": {"b": 1}}, {"a": {"b": 2}}, ("a.b", "1", "2")),
-        ({}, {"a": 1}, ("a", '"absent"', "1")),
-        ({"a": 1}, {}, ("a", "1", '"absent"')),
-        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, ("a.1.b", "2", "3")),
-        ({"a": [1]}, {"a": [1, 2]}, ("a", "[1]", "[1, 2]")),
-    ],
-)
-def test_difference(there: Any, here: Any, found: Any) -> None:
-    assert difference(there, here) == found
-
-
-def test_one_run_at_a_time(tmp_path: Path) -> None:
-    with sole_run(tmp_path), pytest.raises(StoreError, match="another run"), sole_run(tmp_path):
-        pass
-    with sole_run(tmp_path):
-        pass
-
-
-def test_the_spec_can_be_rebuilt_from_its_json() -> None:
-    spec = trial()
-    assert TrialSpec.model_validate_json(spec.model_dump_json()).trial_id == spec.trial_id

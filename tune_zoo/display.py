@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console, Group
@@ -12,7 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tune_zoo.plan import rough_seconds
 from tune_zoo.search.grid import CellState, GridSweep
+
+Axes = tuple[str, int, int, int, int]
 
 _PLAIN_EVERY_S = 20.0
 _LIVE_EVERY_S = 0.25
@@ -33,7 +36,8 @@ class Display:
         self._console = console
         self._started = time.monotonic()
         self._done_before = sweep.trials_done
-        self._cost_before = _cost_left(sweep)
+        self._costs = {cell.axes: rough_seconds(cell.trials[0]) for cell in sweep.plan.cells}
+        self._cost_before = _cost_left(self._costs, sweep)
         self._live: Live | None = None
         self._last_drawn = 0.0
 
@@ -72,7 +76,7 @@ class Display:
         )
 
     def _time_left(self) -> str:
-        left = _cost_left(self._sweep)
+        left = _cost_left(self._costs, self._sweep)
         done = self._cost_before - left
         if done <= 0 or left <= 0:
             return ""
@@ -107,14 +111,9 @@ def legend() -> Text:
     return Text.assemble(*((f"{sign} {state}  ", style) for state, (sign, style) in _STYLES.items()))
 
 
-def _cost_left(sweep: GridSweep) -> float:
-    """Return the cost of the cells not yet ended, each at one whole trial and a fixed cost of its own.
-
-    The fixed part, the median trial's, keeps many small cells from counting as nothing.
-    """
-    costs = sorted(cell.flops for cell in sweep.plan.cells)
-    fixed = costs[len(costs) // 2]
-    return sum(cell.flops + fixed for cell, state in sweep.states() if state in ("left", "running"))
+def _cost_left(costs: Mapping[Axes, float], sweep: GridSweep) -> float:
+    """Return the cost of the cells not yet ended, each at one whole trial."""
+    return sum(costs[cell.axes] for cell, state in sweep.states() if state in ("left", "running"))
 
 
 def _duration(seconds: float) -> str:

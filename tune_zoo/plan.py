@@ -16,6 +16,8 @@ from tune_zoo.spec import MixerSpec, ModelSpec, OptimizerSpec, TaskSpec, Trainin
 from tune_zoo.tasks import TASKS
 
 _TASK: TypeAdapter[Any] = TypeAdapter(TaskSpec)
+_STEP_S = 0.0015  # a step of a tiny model on one CPU core: calls, not arithmetic
+_FLOPS_A_SECOND = 5e10  # of larger ones, on one CPU core
 _TRAINING_TO_FORWARD = 3  # a backward pass costs two forward passes
 
 
@@ -163,3 +165,12 @@ def flops(spec: TrialSpec) -> float:
     head = 2 * task.num_queries * d * task.vocab_size
     rows = training.total_steps * training.batch_size
     return float(_TRAINING_TO_FORWARD * rows * (model.num_layers * layer + head))
+
+
+def rough_seconds(spec: TrialSpec) -> float:
+    """Guess the seconds of a trial at its whole budget on one CPU core, within a factor of two or three.
+
+    Two figures measured on shared machines: the cost of a step that does next to nothing, and the arithmetic of
+    small matrices.
+    """
+    return spec.training.total_steps * _STEP_S + flops(spec) / _FLOPS_A_SECOND

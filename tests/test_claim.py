@@ -1,0 +1,95 @@
+"""A results folder is one space's, and one run's at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tune_zoo.claim import check, claim, difference, sole_run
+from tune_zoo.errors import StoreError
+from tune_zoo.plan import make_plan
+from tune_zoo.search_space import SearchSpace
+from tune_zoo.space_file import load_space
+
+
+def test_a_folder_belongs_to_one_space(tmp_path: Path, space_file: Any) -> None:
+    out = tmp_path / "out"
+    claim(out, load_space(space_file()))
+    claim(out, load_space(space_file()))
+    check(out, load_space(space_file(resources={"cpus": 2.0})))  # resources ask no other question
+    with pytest.raises(StoreError, match=r"axes\.d_model is \[4, 8\] there and \[4, 8, 16\] here.*--out .*out-2"):
+        check(out, load_space(space_file(axes={"d_model": [4, 8, 16]})))
+    with pytest.raises(StoreError, match=r"training\.threshold is 0\.95 there and 0\.9 here"):
+        claim(out, load_space(space_file(training={"threshold": 0.9})))
+
+
+def test_an_option_of_the_task_left_out_has_its_default(tmp_path: Path, space_file: Any) -> None:
+    claim(tmp_path, load_space(space_file()))
+    check(tmp_path, load_space(space_file(task={"filler": "zero", "power_a": 0.01})))
+    with pytest.raises(StoreError, match=r'task\.filler is "zero" there and "random" here'):
+        check(tmp_path, load_space(space_file(task={"filler": "random"})))
+    path = tmp_path / "space.json"
+    path.write_text(path.read_text().replace('"power_a": 0.01', '"power_a": 0.02'))  # an earlier version's default
+    with pytest.raises(StoreError, match=r"task\.power_a is 0\.02 there and 0\.01 here"):
+        check(tmp_path, load_space(space_file()))
+
+
+def test_a_mixers_own_option_is_not_the_spaces_though_it_be_the_default(tmp_path: Path, space_file: Any) -> None:
+    claim(tmp_path, load_space(space_file()))
+    own = [{"name": "attention", "training": {"eval_every": 100}}, {"name": "base_conv"}]
+    with pytest.raises(StoreError, match=r'mixers\.0\.training\.eval_every is "absent" there and 100 here'):
+        check(tmp_path, load_space(space_file(mixers=own)))
+
+
+def test_the_space_of_a_folder_gives_the_same_plan(tmp_path: Path, space_file: Any) -> None:
+    mixers = [
+        {"name": "attention", "training": {"max_steps": 7}, "model": {"num_layers": 1}},
+        {"name": "base_conv"},
+    ]
+    space = load_space(space_file(mixers=mixers, training={"batch_size_at": {8: 4}}))
+    claim(tmp_path, space)
+    again = SearchSpace.model_validate_json((tmp_path / "space.json").read_text())
+    assert [spec.trial_id for spec in make_plan(again).trials] == [t.trial_id for t in make_plan(space).trials]
+
+
+@pytest.mark.parametrize("content", ["", "{", "\x00", "[" * 100_000])
+def test_a_space_json_that_is_none(tmp_path: Path, space_file: Any, content: str) -> None:
+    (tmp_path / "space.json").write_text(content)
+    with pytest.raises(StoreError, match="give another --out"):
+        check(tmp_path, load_space(space_file()))
+
+
+def test_records_of_nobody_are_not_taken_over(tmp_path: Path, space_file: Any) -> None:
+    (tmp_path / "records.jsonl").touch()
+    with pytest.raises(StoreError, match=r"no space\.json"):
+        check(tmp_path, load_space(space_file()))
+
+
+def test_an_out_that_is_a_file(space_file: Any) -> None:
+    path = space_file()
+    with pytest.raises(StoreError, match="is a file"):
+        check(path, load_space(path))
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "found"),
+    [
+        ({"a": 1}, {"a": 1}, None),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, ("a.b", "1", "2")),
+        ({}, {"a": 1}, ("a", '"absent"', "1")),
+        ({"a": 1}, {}, ("a", "1", '"absent"')),
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, ("a.1.b", "2", "3")),
+        ({"a": [1]}, {"a": [1, 2]}, ("a", "[1]", "[1, 2]")),
+    ],
+)
+def test_difference(there: Any, here: Any, found: Any) -> None:
+    assert difference(there, here) == found
+
+
+def test_one_run_at_a_time(tmp_path: Path) -> None:
+    with sole_run(tmp_path), pytest.raises(StoreError, match="another run"), sole_run(tmp_path):
+        pass
+    with sole_run(tmp_path):
+        pass
