@@ -92,3 +92,9 @@ def test_places_and_times_are_apart_from_results() -> None:
 def test_the_spec_can_be_rebuilt_from_its_json() -> None:
     spec = trial()
     assert TrialSpec.model_validate_json(spec.model_dump_json()).trial_id == spec.trial_id
+
+
+def test_the_analysis_knows_every_status() -> None:
+    from analysis import Status as Known
+
+    assert {status.value for status in Status} <= {status.value for status in Known}

@@ -49,26 +49,32 @@ def trial(
     Raises:
         SpecError: If a value breaks a rule.
     """
-    training = dict(training or {})
-    if not {"max_steps", "num_train_examples", "max_epochs"} & set(training):
-        training["max_steps"] = 2000
     data = {
         "task": {
-            "name": "mqar", "vocab_size": 64, **(task or {}), "seq_len": seq_len, "num_kv_pairs": num_kv_pairs
+            "name": "mqar",
+            "vocab_size": 64,
+            **(task or {}),
+            "seq_len": seq_len,
+            "num_kv_pairs": num_kv_pairs,
         },
-        "model": {
-            **(model or {}),
-            "d_model": d_model,
-            "mixer": {"name": mixer, "label": mixer, "config": dict(config or {})},
-        },
+        "model": {**(model or {}), "d_model": d_model, "mixer": _mixer(mixer, config or {})},
         "optimizer": {**(optimizer or {}), "learning_rate": learning_rate},
-        "training": training,
+        "training": _training(training or {}),
         "seed": seed,
-    }  # fmt: skip
+    }
     try:
         return TrialSpec.model_validate(data)
     except ValidationError as error:
         raise SpecError(explain(error, model=TrialSpec)) from None
+
+
+def _mixer(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": name, "label": name, "config": dict(config)}
+
+
+def _training(options: Mapping[str, Any]) -> dict[str, Any]:
+    budget = {"max_steps", "num_train_examples", "max_epochs"} & set(options)
+    return dict(options) if budget else {**options, "max_steps": 2000}
 
 
 def generate(task: Task, num_rows: int, *, seed: int = 0, split: str = "train") -> Batch:

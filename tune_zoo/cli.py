@@ -37,6 +37,30 @@ Threshold = Annotated[
     float | None,
     typer.Option(help="The accuracy that counts as solved. [default: the run's own, or 0.99]", show_default=False),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="`key=value` in place of the space's, such as `training.max_steps=500`."),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="The results folder. [default: results/NAME of the space]", show_default=False)
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="A Ray cluster: `host:port` of its head, or `auto` on one of its nodes. Without it, an embedded Ray "
+        "on this machine."
+    ),
+]
+NumCpus = Annotated[
+    int | None, typer.Option(min=1, help="CPUs of the embedded Ray; without it, all of this machine's.")
+]
+MaxConcurrent = Annotated[
+    int | None, typer.Option(min=1, help="Trials at once, at most; without it, as many as fit.")
+]
+CpusPerTrial = Annotated[float | None, typer.Option(help="CPUs a trial, in place of the space's.")]
+GpusPerTrial = Annotated[
+    str | None, typer.Option(help="GPUs a trial, fractions allowed, or `auto`; in place of the space's.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
 
 
@@ -59,31 +83,13 @@ def _top(
 @app.command()
 def run(
     space: Space,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The results folder. [default: results/NAME of the space]", show_default=False),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            help="A Ray cluster: `host:port` of its head, or `auto` on one of its nodes. Without it, an embedded "
-            "Ray on this machine."
-        ),
-    ] = None,
-    num_cpus: Annotated[
-        int | None, typer.Option(min=1, help="CPUs of the embedded Ray; without it, all of this machine's.")
-    ] = None,
-    max_concurrent: Annotated[
-        int | None, typer.Option(min=1, help="Trials at once, at most; without it, as many as fit.")
-    ] = None,
-    cpus_per_trial: Annotated[float | None, typer.Option(help="CPUs a trial, in place of the space's.")] = None,
-    gpus_per_trial: Annotated[
-        str | None, typer.Option(help="GPUs a trial, fractions allowed, or `auto`; in place of the space's.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="`key=value` in place of the space's, such as `training.max_steps=500`."),
-    ] = None,
+    out: Out = None,
+    address: Address = None,
+    num_cpus: NumCpus = None,
+    max_concurrent: MaxConcurrent = None,
+    cpus_per_trial: CpusPerTrial = None,
+    gpus_per_trial: GpusPerTrial = None,
+    settings: Settings = None,
 ) -> None:
     """Train what a search space asks for, then print the minimal widths and verdicts and draw the figures.
 
@@ -119,12 +125,7 @@ def _resources(cpus: float | None, gpus: str | None) -> list[str]:
 
 
 @app.command()
-def plan(
-    space: Space,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="`key=value` in place of the space's, as for `run`.")
-    ] = None,
-) -> None:
+def plan(space: Space, settings: Settings = None) -> None:
     """Show what a search space would train and its cost: cells, trials, FLOPs, rough hours. Runs nothing."""
     from tune_zoo.commands.plan import planned, show_plan
 
