@@ -302,3 +302,66 @@ def test_report_of_a_run(call: Any, space_file: Any, tmp_path: Path) -> None:
     assert "made up" not in out
     (tmp_path / "out" / "space.json").write_text("{")
     assert "space.json" in call("report", tmp_path / "out")[2]
+
+
+def test_an_ascii_terminal_is_no_reason_to_fail(table: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from tune_zoo.cli import main; main()", "fit", str(table)],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "(8, 16]" in done.stdout
+
+
+@pytest.mark.parametrize("content", ['{"training": {}}', "[1]", "3", '{"training": {"threshold": null}}', "{"])
+def test_a_damaged_space_json_is_told(call: Any, space_file: Any, tmp_path: Path, content: str) -> None:
+    a_run(tmp_path / "out", space_file, done=16)
+    (tmp_path / "out" / "space.json").write_text(content)
+    assert "space.json" in refused(call("fit", tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "part"),
+    [
+        ("task.seq_len=16", "task.seq_len"),
+        ("model.d_model=3", "model.d_model"),
+        ("model.mixer=x", "model.mixer"),
+        ("optimizer.learning_rate=3", "optimizer.learning_rate"),
+    ],
+)
+def test_train_refuses_a_setting_that_is_an_option(call: Any, setting: str, part: str) -> None:
+    assert part in refused(call(*TRAIN, "--set", setting))
+
+
+@pytest.mark.parametrize("device", ["gpu", "meta", "", "cuda:99"])
+def test_train_refuses_a_device_that_is_none(call: Any, device: str) -> None:
+    assert "--device" in refused(call(*TRAIN, "--device", device))
+
+
+@pytest.mark.parametrize("setting", ["task.vocab_size=9000000000000", "training.num_test=99999999999"])
+def test_train_without_memory_ends_with_a_status(call: Any, setting: str) -> None:
+    code, out, _ = call(*TRAIN, "--set", setting)
+    assert code == 1
+    assert out.splitlines()[-1].startswith(("out of memory: ", "error: "))
+
+
+def test_a_mixer_that_fails_while_it_trains(call: Any) -> None:
+    code, out, _ = call(*TRAIN, "--mixer", "failing_mixer:Failing")
+    assert code == 1
+    assert "error: ZeroDivisionError: no such thing (failing_mixer.py" in out
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["def broken(:", "raise RuntimeError('two\\nlines')", "import sys; sys.exit(0)", "import no_such_module"],
+)
+def test_a_module_that_cannot_be_imported(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    (tmp_path / "unimportable.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    sys.modules.pop("unimportable", None)
+    assert "cannot be imported" in refused(call(*TRAIN, "--mixer", "unimportable:X"))

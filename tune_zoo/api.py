@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from tune_zoo.mixers.base import SequenceMixer
 
 
+_NAMED = {
+    "task": {"seq_len", "num_kv_pairs"},
+    "model": {"d_model", "mixer"},
+    "optimizer": {"learning_rate"},
+}  # what `trial` takes by name
+
+
 def trial(
     *,
     mixer: str,
@@ -49,6 +56,9 @@ def trial(
     Raises:
         SpecError: If a value breaks a rule.
     """
+    for section, own in (("task", task), ("model", model), ("optimizer", optimizer)):
+        if named := sorted(_NAMED[section] & set(own or {})):
+            raise SpecError(f"{section}.{named[0]} has an argument of its own, `{named[0]}`; give it there")
     data = {
         "task": {
             "name": "mqar",

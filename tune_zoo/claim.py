@@ -25,11 +25,22 @@ def claim(folder: Path, space: SearchSpace) -> None:
         StoreError: If it holds another space's records, or cannot be written.
     """
     check(folder, space)
+    mark(folder, space)
+
+
+def mark(folder: Path, space: SearchSpace) -> None:
+    """Write down whose records a folder holds.
+
+    Raises:
+        StoreError: If it cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / "space.json", json.dumps(comparable(space), indent=1))
     except OSError as error:
-        raise StoreError(f"--out {folder} cannot be written: {error.strerror}; give another --out") from None
+        raise StoreError(
+            f"--out {folder} cannot be written: {error.strerror or error}; give another --out"
+        ) from None
 
 
 def check(folder: Path, space: SearchSpace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shlex
 import sys
@@ -102,7 +103,7 @@ def run(
 
         tune_zoo run my_space.yaml --out results/mine --address auto
 
-        tune_zoo run quickstart --set axes.seed=[7,8] --out results/other-seeds
+        tune_zoo run quickstart --set 'axes.seed=[7,8]' --out results/other-seeds
     """
     from tune_zoo.raytune.environment import importable_by_workers, quiet
 
@@ -149,7 +150,7 @@ def train(
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="A torch device, such as cpu or cuda.")] = "cpu",
-    num_threads: Annotated[int, typer.Option(min=1, help="Threads of torch on the CPU.")] = 1,
+    num_threads: Annotated[int, typer.Option(min=1, max=1024, help="Threads of torch on the CPU.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Train one trial, without Ray, and print what came of it.
@@ -259,6 +260,9 @@ def _console() -> Console:
 
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal without `≥` shows a question mark, not a traceback
+            stream.reconfigure(errors="replace")
     with contextlib.suppress(FileNotFoundError):  # a working folder that is gone
         sys.path.append(os.getcwd())  # noqa: PTH109  a mixer of one's own lies where the command is given
     try:

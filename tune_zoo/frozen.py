@@ -90,6 +90,14 @@ def _shown(value: Any) -> str:
 
 def _rule(item: dict[str, Any]) -> str:
     message = _WORDS.get(item["type"]) or str(item["msg"]).removeprefix("Value error, ")
+    if item["type"] == "too_short":
+        return f"must hold at least {item['ctx']['min_length']} item"
+    if item["type"] == "string_pattern_mismatch":
+        return f"must match the pattern {item['ctx']['pattern']}"
+    if item["type"] == "union_tag_invalid":
+        known = [tag.strip(" '") for tag in item["ctx"]["expected_tags"].split(",")]
+        tag = item["ctx"]["tag"]
+        return f"'{tag}' is not known{nearest(tag, known)} (known: {', '.join(known)})"
     return message.replace("Input should", "must")
 
 

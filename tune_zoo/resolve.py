@@ -48,8 +48,9 @@ def checked(spec: TrialSpec) -> TrialSpec:
     try:
         config = parse_config(mixer.name, mixer.config)
         config.check_size(d_model=spec.model.d_model, seq_len=spec.task.seq_len)
-    except MixerError as error:
-        raise MixerError(f"mixers, '{mixer.label}' at d_model {spec.model.d_model}: {error}") from None
+    except Exception as error:  # a mixer of the user's own may raise anything
+        reason = str(error) if isinstance(error, MixerError) else f"{type(error).__name__} in check_size: {error}"
+        raise MixerError(f"mixers, '{mixer.label}' at d_model {spec.model.d_model}: {reason}") from None
     complete = MixerSpec(name=mixer.name, label=mixer.label, config=config.model_dump(mode="json"))
     model = spec.model.model_copy(update={"mixer": complete})
     # Built anew: a copy would carry along a hash that the incomplete config had.

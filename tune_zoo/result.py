@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 
 class Status(StrEnum):
@@ -72,3 +74,10 @@ class TrialResult:
     seconds: float = 0.0
     device: str = "cpu"
     learning_curve: tuple[tuple[int, float], ...] = ()
+
+
+def failure(error: Exception) -> TrialResult:
+    """Return the result of a trial that an exception ended: its kind, its words and where it arose."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    says = " ".join(f"{type(error).__name__}: {error}".split())
+    return TrialResult(status=Status.ERROR, message=f"{says} ({Path(place.filename).name}, line {place.lineno})")

@@ -98,7 +98,7 @@ class Range(Frozen):
 
     low: float = Field(gt=0.0)
     high: float = Field(gt=0.0)
-    num: int = Field(ge=2)
+    num: int = Field(ge=2, le=1000)
     log: bool = True
 
     @model_validator(mode="after")
@@ -191,7 +191,7 @@ class MixerEntry(Frozen):
     """
 
     name: str = Field(min_length=1)
-    label: str | None = Field(default=None, min_length=1)
+    label: str | None = Field(default=None, min_length=1, pattern=r"^[^\x00-\x1f\x7f]+$")
     config: dict[str, Any] = Field(default={})
     axes: AxesOptions = AxesOptions()
     tuned: TunedOptions = TunedOptions()

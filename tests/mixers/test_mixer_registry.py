@@ -94,16 +94,17 @@ def test_a_target_that_is_no_mixer(target, message):
         mixer_class(target)
 
 
-def test_a_module_that_breaks_on_import_says_so_itself(monkeypatch):
-    """A mistake in the user's own file is not ours to reword."""
+def test_a_module_that_breaks_on_import_is_one_clear_error(monkeypatch):
+    """What the user's own file raised is named, and stays the cause."""
 
     class Broken(ModuleType):
         def __getattr__(self, name):
             raise ZeroDivisionError
 
     monkeypatch.setitem(sys.modules, "broken_module", Broken("broken_module"))
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(MixerError, match=r"'broken_module:Mixer' cannot be imported: ZeroDivisionError") as caught:
         mixer_class("broken_module:Mixer")
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 def test_defaults_are_filled_in():

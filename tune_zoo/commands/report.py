@@ -10,7 +10,7 @@ import pandas as pd
 from rich.console import Console
 
 import tune_zoo
-from analysis import Analysis, analyse, read_table, write_report
+from analysis import DEFAULT_THRESHOLD, Analysis, analyse, read_table, write_report
 from tune_zoo.errors import StoreError
 from tune_zoo.plan import Plan
 from tune_zoo.space_file import known_spaces, question
@@ -20,8 +20,9 @@ from tune_zoo.tables import widths_table
 def conclude(plan: Plan, records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
     """Print the fitted table of a run and write its report."""
     results = analyse(records, threshold=plan.space.training.threshold)
+    told = _write(results, folder, _about(records, command))
     show(results, console)
-    _write(results, folder, _about(records, command), console)
+    console.print(told, soft_wrap=True)
 
 
 def show(results: Analysis, console: Console) -> None:
@@ -58,14 +59,16 @@ def report(folder: Path, *, threshold: float | None, console: Console) -> None:
         )
     records = read_table(folder)
     results = analyse(records, threshold=_threshold(folder) if threshold is None else threshold)
+    told = _write(results, folder, _about(records, f"tune_zoo report {folder}"))
     show(results, console)
-    _write(results, folder, _about(records, f"tune_zoo report {folder}"), console)
+    console.print(told, soft_wrap=True)
 
 
-def _write(results: Analysis, folder: Path, about: Mapping[str, str], console: Console) -> None:
+def _write(results: Analysis, folder: Path, about: Mapping[str, str]) -> str:
+    """Write a report, before anything is printed; returns where it is."""
     paths = write_report(results, folder / "report", heading=_heading(folder), about=about)
     figures = ", ".join(str(path) for path in paths if path.suffix == ".png")
-    console.print(f"figures: {figures}\nreport: {folder / 'report' / 'report.md'}", soft_wrap=True)
+    return f"figures: {figures}\nreport: {folder / 'report' / 'report.md'}"
 
 
 def _space(folder: Path) -> dict[str, object]:
@@ -74,15 +77,24 @@ def _space(folder: Path) -> dict[str, object]:
     if not path.is_file():
         return {}
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
+        space = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{path} cannot be read: {error}; mend or remove it") from None
+    if not isinstance(space, dict):
+        raise StoreError(f"{path} does not hold a search space; mend or remove it")
+    return space
 
 
 def _threshold(table: Path) -> float:
     """Return the threshold a run was trained to, or 0.99 for a table from elsewhere."""
-    training = _space(table).get("training")
-    return float(training["threshold"]) if isinstance(training, dict) else 0.99
+    space = _space(table)
+    if not space:
+        return DEFAULT_THRESHOLD
+    training = space.get("training")
+    threshold = training.get("threshold") if isinstance(training, dict) else None
+    if not isinstance(threshold, int | float):
+        raise StoreError(f"{table / 'space.json'} holds no threshold; mend or remove it, or give --threshold")
+    return float(threshold)
 
 
 def _heading(folder: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from tune_zoo.claim import check, claim, sole_run
+from tune_zoo.claim import check, claim, mark, sole_run
 from tune_zoo.commands.report import conclude
 from tune_zoo.display import Display
 from tune_zoo.plan import Plan
@@ -83,9 +83,12 @@ def _train_missing(plan: Plan, folder: Path, cluster: Cluster, console: Console)
             sweep = GridSweep(plan, finished(store.frame()))
             display = Display(sweep, console)
             console.print(_opening(sweep, placement.slots, folder), soft_wrap=True)
-            with display.shown():
-                timeout_s = plan.space.resources.timeout_s
-                return run_sweep(sweep, store, placement, timeout_s=timeout_s, on_change=display.update)
+            try:
+                with display.shown():
+                    timeout_s = plan.space.resources.timeout_s
+                    return run_sweep(sweep, store, placement, timeout_s=timeout_s, on_change=display.update)
+            finally:
+                mark(folder, plan.space)  # anew, should somebody have emptied the folder meanwhile
 
 
 def _opening(sweep: GridSweep, slots: int, folder: Path) -> str:

@@ -14,6 +14,7 @@ from tune_zoo.display import cells_table, legend
 from tune_zoo.errors import StoreError
 from tune_zoo.files import replacing
 from tune_zoo.plan import Plan, make_plan
+from tune_zoo.result import Status
 from tune_zoo.search.grid import GridSweep
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.store import finished, read_records
@@ -27,10 +28,12 @@ def status(folder: Path, console: Console) -> None:
     """
     plan = _plan_of(folder)
     records = read_records(folder)
-    sweep = GridSweep(plan, finished(records))
+    # With the lost ones among the answers: a cell that waits for nothing else shows as lost, not as left.
+    answers = {str(row.trial_id): Status(str(row.status)) for row in records.itertuples()}
+    sweep = GridSweep(plan, answers)
     console.print(cells_table(sweep))
     console.print(legend())
-    left = sum(state == "left" for _, state in sweep.states())
+    left = sum(state in ("left", "lost") for _, state in sweep.states())
     last = f", the last at {records['finished_at'].max()}" if len(records) else ""
     console.print(
         f"{len(sweep.plan.cells) - left} of {len(sweep.plan.cells)} cells done; {len(records)} trials{last}"

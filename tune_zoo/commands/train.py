@@ -12,7 +12,7 @@ from tune_zoo.api import trial
 from tune_zoo.errors import SpecError
 from tune_zoo.overrides import override
 from tune_zoo.record import make_record
-from tune_zoo.result import Progress, TrialResult
+from tune_zoo.result import Progress, TrialResult, failure
 from tune_zoo.space_file import parse_value
 from tune_zoo.spec import TrialSpec
 
@@ -47,10 +47,17 @@ def train_one(spec: TrialSpec, *, device: str, num_threads: int, as_json: bool, 
 
     from tune_zoo.trainer import train  # noqa: PLC0415
 
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise SpecError(f"--device must be one that torch finds here, got '{device}'; leave it out for the CPU")
+    try:
+        torch.empty(1, device=device).item()
+    except Exception:  # torch has a kind of error for each way a device can be missing
+        raise SpecError(
+            f"--device must be one that torch finds here, got '{device}'; leave it out for the CPU"
+        ) from None
     report = None if as_json else _reporter(console)
-    result = train(spec, report, num_threads=num_threads, device=device)
+    try:
+        result = train(spec, report, num_threads=num_threads, device=device)
+    except Exception as error:  # the trial's own, such as a mixer that fails: as under Ray, a result
+        result = failure(error)
     if as_json:
         record = make_record(spec, result, num_threads=num_threads)
         console.print(json.dumps(record, indent=1), soft_wrap=True)
@@ -71,6 +78,8 @@ def _reporter(console: Console) -> Any:
 
 def _ending(result: TrialResult) -> str:
     rows = "" if result.accuracy_per_sequence is None else f", {result.accuracy_per_sequence:.4f} a sequence"
+    if result.num_params is None or result.state_size is None:
+        return f"{result.status}: {result.message}"
     return (
         f"{result.status}: {result.message}{rows}; {result.num_params:,} parameters, "
         f"state of {result.state_size:,} elements, {result.seconds:.1f} s on {result.device}"

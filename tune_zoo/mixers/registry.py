@@ -57,10 +57,12 @@ def _load(target: str) -> type[SequenceMixer]:
     module_name, _, class_name = target.partition(":")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # whatever a module of the user's may do while it is imported
+        says_enough = isinstance(error, ImportError | AttributeError | ValueError)
+        reason = " ".join((str(error) if says_enough else f"{type(error).__name__}: {error}").split())
         raise MixerError(
-            f"sequence mixer '{target}' cannot be imported: {error}; is it on the Python path?"
-        ) from None
+            f"sequence mixer '{target}' cannot be imported: {reason}; is it on the Python path?"
+        ) from error
     if not (isinstance(found, type) and issubclass(found, SequenceMixer)):
         raise MixerError(f"'{target}' must be a subclass of tune_zoo.mixers.base.SequenceMixer, got {found!r}")
     if inspect.isabstract(found):

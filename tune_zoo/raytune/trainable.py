@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import torch
 from ray import tune
 
 from tune_zoo.record import make_record
-from tune_zoo.result import Progress, Status, TrialResult
+from tune_zoo.result import Progress, TrialResult, failure
 from tune_zoo.spec import TrialSpec
 from tune_zoo.store import write_record
 from tune_zoo.trainer import training
@@ -51,9 +50,7 @@ class RecallTrial(tune.Trainable):
         except StopIteration as end:
             return self._finish(end.value)
         except Exception as error:  # a trial's failure is data: it must not end the sweep
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            message = f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
-            return self._finish(TrialResult(status=Status.ERROR, message=message))
+            return self._finish(failure(error))
         return {"accuracy": progress.validation_accuracy, "steps": progress.step, "done": False}
 
     def _finish(self, result: TrialResult) -> dict[str, Any]:
