@@ -56,19 +56,11 @@ def trial(
     Raises:
         SpecError: If a value breaks a rule.
     """
-    for section, own in (("task", task), ("model", model), ("optimizer", optimizer)):
-        if named := sorted(_NAMED[section] & set(own or {})):
-            raise SpecError(f"{section}.{named[0]} has an argument of its own, `{named[0]}`; give it there")
+    task_data = {"name": "mqar", "vocab_size": 64, **_own("task", task)}
     data = {
-        "task": {
-            "name": "mqar",
-            "vocab_size": 64,
-            **(task or {}),
-            "seq_len": seq_len,
-            "num_kv_pairs": num_kv_pairs,
-        },
-        "model": {**(model or {}), "d_model": d_model, "mixer": _mixer(mixer, config or {})},
-        "optimizer": {**(optimizer or {}), "learning_rate": learning_rate},
+        "task": {**task_data, "seq_len": seq_len, "num_kv_pairs": num_kv_pairs},
+        "model": {**_own("model", model), "d_model": d_model, "mixer": _mixer(mixer, config or {})},
+        "optimizer": {**_own("optimizer", optimizer), "learning_rate": learning_rate},
         "training": _training(training or {}),
         "seed": seed,
     }
@@ -76,6 +68,14 @@ def trial(
         return TrialSpec.model_validate(data)
     except ValidationError as error:
         raise SpecError(explain(error, model=TrialSpec)) from None
+
+
+def _own(section: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the options of a section, once none of them is an argument of `trial`."""
+    named = sorted(_NAMED[section] & set(options or {}))
+    if named:
+        raise SpecError(f"{section}.{named[0]} has an argument of its own, `{named[0]}`; give it there")
+    return dict(options or {})
 
 
 def _mixer(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
