@@ -73,6 +73,15 @@ def test_spaces(call: Any) -> None:
     assert json.loads(out)["title"] == "SearchSpace"
 
 
+def test_mixers_and_tasks(call: Any) -> None:
+    _, out, _ = call("mixers")
+    assert all(
+        part in out for part in ("attention", "num_heads: 1", "kernels: [3, long]", "minimal gated convolution")
+    )
+    _, out, _ = call("tasks")
+    assert all(part in out for part in ("associative_recall", "query_distribution: power_law", "vocab_size"))
+
+
 def test_plan(call: Any) -> None:
     code, out, _ = call("plan", "tiny")
     assert code == 0
