@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console, Group
@@ -14,8 +14,6 @@ from rich.text import Text
 
 from tune_zoo.plan import rough_seconds
 from tune_zoo.search.grid import CellState, GridSweep
-
-Axes = tuple[str, int, int, int, int]
 
 _PLAIN_EVERY_S = 20.0
 _LIVE_EVERY_S = 0.25
@@ -36,8 +34,8 @@ class Display:
         self._console = console
         self._started = time.monotonic()
         self._done_before = sweep.trials_done
-        self._costs = {cell.axes: rough_seconds(cell.trials[0]) for cell in sweep.plan.cells}
-        self._cost_before = _cost_left(self._costs, sweep)
+        self._costs = [rough_seconds(cell.trials[0]) for cell in sweep.plan.cells]
+        self._cost_before = self._cost_left([state for _, state in sweep.states()])
         self._live: Live | None = None
         self._last_drawn = 0.0
 
@@ -65,22 +63,27 @@ class Display:
             self._console.print(self._summary(), soft_wrap=True)
 
     def _summary(self) -> str:
-        counts = Counter(state for _, state in self._sweep.states())
+        states = [state for _, state in self._sweep.states()]
+        counts = Counter(states)
         total = sum(counts.values())
         ended = total - counts["left"] - counts["running"]
         new = self._sweep.trials_done - self._done_before
         lost = f", {counts['lost']} lost" if counts["lost"] else ""
         return (
             f"{ended} of {total} cells done ({counts['solved']} solved{lost}), {counts['running']} running; "
-            f"{new} trials run in {_duration(time.monotonic() - self._started)}{self._time_left()}"
+            f"{new} trials run in {_duration(time.monotonic() - self._started)}{self._time_left(states)}"
         )
 
-    def _time_left(self) -> str:
-        left = _cost_left(self._costs, self._sweep)
+    def _time_left(self, states: Sequence[CellState]) -> str:
+        left = self._cost_left(states)
         done = self._cost_before - left
         if done <= 0 or left <= 0:
             return ""
         return f", about {_duration((time.monotonic() - self._started) * left / done)} left"
+
+    def _cost_left(self, states: Sequence[CellState]) -> float:
+        """Return the cost of the cells not yet ended, each at one whole trial; states in the order of the plan."""
+        return sum(cost for cost, state in zip(self._costs, states, strict=True) if state in ("left", "running"))
 
     def _render(self) -> Group:
         return Group(cells_table(self._sweep), Text(self._summary()), legend())
@@ -109,11 +112,6 @@ def _counts_text(counts: Counter[CellState]) -> Text:
 def legend() -> Text:
     """Return what the signs of `cells_table` mean."""
     return Text.assemble(*((f"{sign} {state}  ", style) for state, (sign, style) in _STYLES.items()))
-
-
-def _cost_left(costs: Mapping[Axes, float], sweep: GridSweep) -> float:
-    """Return the cost of the cells not yet ended, each at one whole trial."""
-    return sum(costs[cell.axes] for cell, state in sweep.states() if state in ("left", "running"))
 
 
 def _duration(seconds: float) -> str:

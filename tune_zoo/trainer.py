@@ -62,8 +62,8 @@ def training(
     torch.set_num_threads(num_threads)
     try:
         limit = math.inf if timeout_s is None else timeout_s
-        run = _Training(spec, torch.device(device), deadline=started + limit)
-        return (yield from run.run(started))
+        run = _Training(spec, torch.device(device), started=started, deadline=started + limit)
+        return (yield from run.run())
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
@@ -98,9 +98,10 @@ def _is_out_of_memory(error: BaseException) -> bool:
 class _Training:
     """The state of one training run."""
 
-    def __init__(self, spec: TrialSpec, device: torch.device, *, deadline: float) -> None:
+    def __init__(self, spec: TrialSpec, device: torch.device, *, started: float, deadline: float) -> None:
         self.spec = spec
         self.device = device
+        self.started = started
         self.deadline = deadline
         self.model = build_model(spec.model, spec.task, seed=spec.seed).to(device)
         self.parameters = list(self.model.parameters())  # walking the modules at every step costs a tenth of it
@@ -122,21 +123,21 @@ class _Training:
     def _split(self, name: str, num_rows: int) -> Rows:
         return split(self.spec.task, name, num_rows, seed=self.spec.seed, device=self.device)
 
-    def run(self, started: float) -> Generator[Progress, None, TrialResult]:
+    def run(self) -> Generator[Progress, None, TrialResult]:
         """Train, evaluate, stop early; then score the test split once."""
         training = self.spec.training
         while self.step < training.total_steps:
             loss = self._advance(min(training.eval_every, training.total_steps - self.step))
             if not math.isfinite(loss):
-                return self._result(started, Status.DIVERGED, f"the loss became {loss} by step {self.step}")
+                return self._result(Status.DIVERGED, f"the loss became {loss} by step {self.step}")
             if time.monotonic() > self.deadline:
-                return self._result(started, Status.TIMED_OUT, f"the time limit was reached at step {self.step}")
+                return self._result(Status.TIMED_OUT, f"the time limit was reached at step {self.step}")
             accuracy = evaluate(self.model, self.validation, autocast=self.autocast).accuracy
             self._note(accuracy)
             yield Progress(step=self.step, loss=loss, validation_accuracy=accuracy)
             if training.early_stop and accuracy >= self.stop_at:
                 break
-        return self._judge(started)
+        return self._judge()
 
     def _advance(self, steps: int) -> float:
         """Take up to `steps` optimiser steps (fewer past the deadline); returns their mean loss."""
@@ -172,23 +173,20 @@ class _Training:
         elif self.risen_at is None:
             self.risen_at = self.examples_seen
 
-    def _judge(self, started: float) -> TrialResult:
+    def _judge(self) -> TrialResult:
         """Score the untouched test split, which alone decides whether the trial solved the task."""
         test = evaluate(self.model, self._split("test", self.spec.training.num_test), autocast=self.autocast)
         if not math.isfinite(test.loss):  # the last steps' own mean loss may have been finite yet
-            return self._result(started, Status.DIVERGED, f"the test loss was {test.loss} at step {self.step}")
+            return self._result(Status.DIVERGED, f"the test loss was {test.loss} at step {self.step}")
         solved = test.accuracy >= self.spec.training.threshold
         relation = "reaches" if solved else "stays under"
         return self._result(
-            started,
             Status.SOLVED if solved else Status.UNSOLVED,
             f"test accuracy {test.accuracy:.4f} {relation} {self.spec.training.threshold} after {self.step} steps",
             test=test,
         )
 
-    def _result(
-        self, started: float, status: Status, message: str, *, test: Evaluation | None = None
-    ) -> TrialResult:
+    def _result(self, status: Status, message: str, *, test: Evaluation | None = None) -> TrialResult:
         return TrialResult(
             status=status,
             message=message,
@@ -201,7 +199,7 @@ class _Training:
             examples_to_solve=self.risen_at if status is Status.SOLVED else None,
             num_params=self.model.num_params,
             state_size=self.model.state_size(self.spec.task.seq_len),
-            seconds=time.monotonic() - started,
+            seconds=time.monotonic() - self.started,
             device=device_kind(self.device),
             learning_curve=tuple(self.curve),
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -66,7 +66,7 @@ def train_one(spec: TrialSpec, *, device: str, num_threads: int, as_json: bool, 
     return 1 if result.status.lost else 0
 
 
-def _reporter(console: Console) -> Any:
+def _reporter(console: Console) -> Callable[[Progress], None]:
     def report(progress: Progress) -> None:
         console.print(
             f"step {progress.step:>6}  loss {progress.loss:6.3f}  "

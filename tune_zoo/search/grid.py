@@ -71,8 +71,8 @@ class GridSweep:
     def _next_trial(self, course: _Course) -> TrialSpec | None:
         if not self._full and (course.running or course.solved()):
             return None
-        open_trials = (t for t in course.cell.trials if t.trial_id not in course.answers.keys() | course.running)
-        return next(open_trials, None)
+        begun = course.answers.keys() | course.running
+        return next((t for t in course.cell.trials if t.trial_id not in begun), None)
 
     def tell(self, trial_id: str, status: Status) -> None:
         """Take in how a trial ended."""
