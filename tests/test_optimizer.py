@@ -6,6 +6,8 @@ import pytest
 import torch
 from conftest import trial
 
+from tune_zoo.mixers.registry import MIXERS, build, parse_config
+from tune_zoo.model import build_model
 from tune_zoo.optimizer import build_optimizer, rate_factor
 
 
@@ -44,3 +46,23 @@ def test_the_optimiser_gets_every_value_of_its_spec() -> None:
     optimizer.step()
     schedule.step()
     assert group["lr"] == pytest.approx(0.1)
+
+
+def test_weight_decay_leaves_decay_rates_alone() -> None:
+    layers = [{"name": "mamba"}, {"name": "attention"}]
+    mixer = {"name": "hybrid", "label": "hybrid", "config": {"layers": layers}}
+    spec = trial(model={"mixer": mixer}, optimizer={"weight_decay": 0.3})
+    model = build_model(spec.model, spec.task, seed=0)
+    optimizer, _ = build_optimizer(model, spec.optimizer, total_steps=10)
+    decayed, free = optimizer.param_groups
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    assert (decayed["weight_decay"], free["weight_decay"]) == (0.3, 0.0)
+    assert {names[id(p)].rpartition(".")[2] for p in free["params"]} == {"A_log", "D", "delta_bias"}
+    assert len(decayed["params"]) + len(free["params"]) == len(names)
+
+
+@pytest.mark.parametrize("name", sorted(MIXERS))
+def test_what_declines_weight_decay_is_there(name: str) -> None:
+    options = {"layers": [{"name": "attention"}]} if name == "hybrid" else {}
+    mixer = build(name, parse_config(name, options), d_model=8, seq_len=8, layer_idx=0, num_layers=1)
+    assert set(mixer.no_weight_decay) <= dict(mixer.named_parameters()).keys()

@@ -8,6 +8,7 @@ from torch import nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LambdaLR
 
+from tune_zoo.mixers.base import SequenceMixer
 from tune_zoo.spec import OptimizerSpec
 
 _CONSTANT_UNTIL = 0.6  # share of the steps at the full rate before the linear decay
@@ -27,12 +28,22 @@ def rate_factor(step: int, *, total_steps: int, spec: OptimizerSpec) -> float:
 
 
 def build_optimizer(model: nn.Module, spec: OptimizerSpec, *, total_steps: int) -> tuple[AdamW, LambdaLR]:
-    """Build the optimiser over all parameters, weight decay on each of them as in the public code."""
+    """Build the optimiser: weight decay on every parameter, as in the public code, that no mixer exempts."""
+    free = {
+        id(module.get_parameter(name))
+        for module in model.modules()
+        if isinstance(module, SequenceMixer)
+        for name in module.no_weight_decay
+    }
+    parameters = list(model.parameters())
+    groups = [
+        {"params": [p for p in parameters if id(p) not in free], "weight_decay": spec.weight_decay},
+        {"params": [p for p in parameters if id(p) in free], "weight_decay": 0.0},
+    ]
     optimizer = AdamW(
-        model.parameters(),
+        [group for group in groups if group["params"]],
         lr=spec.learning_rate,
         betas=(spec.beta1, spec.beta2),
-        weight_decay=spec.weight_decay,
         fused=True,
     )
     schedule = LambdaLR(optimizer, lambda step: rate_factor(step, total_steps=total_steps, spec=spec))

@@ -157,7 +157,7 @@ class _Training:
             logits_BQV = self.forward(batch.tokens_BN, batch.positions_BQ)
         loss = F.cross_entropy(logits_BQV.float().flatten(0, 1), batch.targets_BQ.flatten())
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         if self.spec.optimizer.clip_norm is not None:
             clip_grad_norm_(self.parameters, self.spec.optimizer.clip_norm)
         self.optimizer.step()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from tune_zoo.mixers.registry import MIXERS
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "mixers.py"
 
 
@@ -18,10 +20,22 @@ def _keep_threads():
     torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("ops", [False, True])
-def test_the_benchmark_prints_a_table(capsys, ops):
-    runpy.run_path(str(BENCHMARK))["main"]((4,), (6, 14), batch=2, rounds=1, ops=ops)
-    head, *rows = capsys.readouterr().out.splitlines()
-    assert head.split()[:2] == ["d_model,", "seq_len,"] if ops else ["d_model,", "seq_len"]
-    assert len(rows) == (9 if ops else 2)
-    assert all(float(cell) >= 0 for row in rows for cell in row[22:].split())
+def table(capsys, **options):
+    module = runpy.run_path(str(BENCHMARK))
+    module["main"]((6, 14), d_model=4, batch=2, rounds=1, **options)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    return module, [[cell.strip() for cell in line.strip("|").split("|")] for line in (lines[0], *lines[2:])]
+
+
+def test_every_mixer_has_a_row(capsys):
+    module, (head, *rows) = table(capsys)
+    assert head == ["mixer", "N 6, ms", "ratio", "N 14, ms", "ratio", "growth"]
+    assert {row[0] for row in rows} == set(module["ENTRIES"])
+    assert {name for name, _ in module["ENTRIES"].values()} == set(MIXERS) - {"hybrid"}
+    assert all(float(cell) >= 0 for row in rows for cell in row[1:])
+
+
+def test_the_forms_of_the_convolution(capsys):
+    _, (head, *rows) = table(capsys, ops=True)
+    assert head == ["N", "taps", "direct, ms", "FFT, ms"]
+    assert len(rows) == 9

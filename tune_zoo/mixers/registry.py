@@ -14,14 +14,29 @@ from pydantic import ValidationError
 from tune_zoo.errors import MixerError, nearest
 from tune_zoo.frozen import explain
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer
+from tune_zoo.mixers.fla_layers import PREFIX, fla_mixer
 
 ENTRY_POINT_GROUP = "tune_zoo.sequence_mixers"
 
 MIXERS: Mapping[str, str] = {
     "attention": "tune_zoo.mixers.attention:Attention",
     "base_conv": "tune_zoo.mixers.base_conv:BaseConv",
+    "based": "tune_zoo.mixers.based:Based",
+    "delta_net": "tune_zoo.mixers.delta_net:DeltaNet",
+    "gated_delta_net": "tune_zoo.mixers.gated_delta_net:GatedDeltaNet",
+    "gla": "tune_zoo.mixers.gla:GLA",
+    "h3": "tune_zoo.mixers.h3:H3",
     "hybrid": "tune_zoo.mixers.hybrid:Hybrid",
+    "hyena": "tune_zoo.mixers.hyena:Hyena",
+    "input_dependent_conv": "tune_zoo.mixers.input_dependent_conv:InputDependentConv",
+    "linear_attention": "tune_zoo.mixers.linear_attention:LinearAttention",
     "long_conv": "tune_zoo.mixers.long_conv:LongConv",
+    "mamba": "tune_zoo.mixers.mamba:Mamba",
+    "mamba2": "tune_zoo.mixers.mamba2:Mamba2",
+    "retnet": "tune_zoo.mixers.retnet:RetNet",
+    "rwkv4": "tune_zoo.mixers.rwkv4:RWKV4",
+    "rwkv7": "tune_zoo.mixers.rwkv7:RWKV7",
+    "sliding_window": "tune_zoo.mixers.sliding_window:SlidingWindow",
 }
 
 
@@ -34,12 +49,14 @@ def mixer_class(name: str) -> type[SequenceMixer]:
     """Return the class of a mixer.
 
     Args:
-        name: An in-tree name, the name of an entry point of the group `tune_zoo.sequence_mixers`, or
-            `package.module:Class`.
+        name: An in-tree name, the name of an entry point of the group `tune_zoo.sequence_mixers`,
+            `package.module:Class`, or `fla:Layer` for a layer of flash-linear-attention.
 
     Raises:
         MixerError: If there is no such mixer, or what is there is not one.
     """
+    if name.startswith(PREFIX):
+        return fla_mixer(name.removeprefix(PREFIX))
     target = MIXERS.get(name) or _entry_point(name) or name
     if ":" not in target:
         raise MixerError(
