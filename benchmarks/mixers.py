@@ -1,7 +1,7 @@
-"""The cost of a sequence mixer, forward and backward, against attention; and where the convolutions' forms cross.
+"""What a layer of every sequence mixer costs, forward and backward, by length and against attention.
 
-Everything in one row is timed in turn within one process, round after round, in CPU seconds of one thread; the
-least counts, which other work on the machine disturbs least.
+Everything in one column is timed in turn within one process, round after round, in CPU seconds of one thread; the
+least counts, which other work on the machine disturbs least. `--ops` shows where the convolution's forms cross.
 
     python benchmarks/mixers.py
     python benchmarks/mixers.py --ops
@@ -17,14 +17,13 @@ from typing import Any
 import torch
 
 from tune_zoo.mixers.ops import direct_conv, fft_conv
-from tune_zoo.mixers.registry import build, parse_config
+from tune_zoo.mixers.registry import MIXERS, build, parse_config
 
-MIXERS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "attention": ("attention", {}),
-    "base_conv 3": ("base_conv", {"kernels": [3]}),
-    "base_conv long": ("base_conv", {"kernels": ["long"]}),
-    "base_conv implicit": ("base_conv", {"kernels": ["implicit"]}),
-    "long_conv long": ("long_conv", {"kernels": ["long"]}),
+ENTRIES: Mapping[str, tuple[str, dict[str, Any]]] = {
+    **{name: (name, {}) for name in sorted(MIXERS) if name not in ("hybrid", "base_conv")},
+    "base_conv, 3 taps": ("base_conv", {"kernels": [3]}),
+    "base_conv, long": ("base_conv", {"kernels": ["long"]}),
+    "base_conv, implicit": ("base_conv", {"kernels": ["implicit"]}),
 }
 
 
@@ -69,62 +68,74 @@ def form_step(
     return call
 
 
-def print_row(head: str, cells: Sequence[str]) -> None:
-    """Print one line of a table."""
-    print(f"{head:22}" + "".join(f"{cell:>20}" for cell in cells))
+def print_row(cells: Sequence[object]) -> None:
+    """Print one line of a Markdown table."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 
-def compare_mixers(widths: Sequence[int], lengths: Sequence[int], batch: int, rounds: int) -> dict[str, float]:
-    """Print the mixers' times as ratios to attention's; returns those of the last row."""
-    print_row("d_model, seq_len", ["attention, ms", *[name for name in MIXERS if name != "attention"]])
-    ratios: dict[str, float] = {}
-    for d_model in widths:
-        for seq_len in lengths:
+def print_head(columns: Sequence[str]) -> None:
+    """Print the head of a Markdown table."""
+    print_row(columns)
+    print_row(["---"] * len(columns))
+
+
+def compare_mixers(d_model: int, lengths: Sequence[int], batch: int, rounds: int) -> None:
+    """Print the milliseconds of every mixer by length, the ratios to attention and the growth with length."""
+    at = {
+        n: interleaved_ms(
+            {
+                label: mixer_step(name, options, d_model=d_model, seq_len=n, batch=batch)
+                for label, (name, options) in ENTRIES.items()
+            },
+            rounds,
+        )
+        for n in lengths
+    }
+    first, last = lengths[0], lengths[-1]
+    print(f"d_model {d_model}, batch {batch}; growth: time a position at N {last} over that at N {first}\n")
+    columns = [column for n in lengths for column in (f"N {n}, ms", "ratio")]
+    print_head(["mixer", *columns, "growth"])
+    for label in sorted(ENTRIES, key=lambda label: at[last][label]):
+        cells = [cell for ms in at.values() for cell in (f"{ms[label]:.1f}", f"{ms[label] / ms['attention']:.2f}")]
+        growth = at[last][label] / last / (at[first][label] / first)
+        print_row([label, *cells, f"{growth:.1f}"])
+
+
+def compare_forms(d_model: int, lengths: Sequence[int], batch: int, rounds: int) -> None:
+    """Print the milliseconds of the convolution's forms by length and taps."""
+    print_head(["N", "taps", "direct, ms", "FFT, ms"])
+    forms = {"direct": direct_conv, "FFT": fft_conv}
+    for n in lengths:
+        for taps in sorted({3, 6, 8, 12, n}):
+            slow = ("direct",) if taps > 12 else ()
             calls = {
-                label: mixer_step(*mixer, d_model=d_model, seq_len=seq_len, batch=batch)
-                for label, mixer in MIXERS.items()
+                name: form_step(form, d_model=d_model, seq_len=n, taps=taps, batch=batch)
+                for name, form in forms.items()
+                if name not in slow
             }
             ms = interleaved_ms(calls, rounds)
-            base = ms.pop("attention")
-            ratios = {name: value / base for name, value in ms.items()}
-            print_row(f"{d_model}, {seq_len}", [f"{base:.2f}", *[f"{ratio:.2f}" for ratio in ratios.values()]])
-    return ratios
-
-
-def compare_forms(widths: Sequence[int], lengths: Sequence[int], batch: int, rounds: int) -> None:
-    """Print the milliseconds of the convolutions' forms by width, length and taps."""
-    print_row("d_model, seq_len, taps", ["direct, ms", "FFT, ms"])
-    forms = {"direct": direct_conv, "FFT": fft_conv}
-    for d_model in widths:
-        for seq_len in lengths:
-            for taps in sorted({3, 6, 8, 12, seq_len}):
-                size = {"d_model": d_model, "seq_len": seq_len, "taps": taps, "batch": batch}
-                slow = ("direct",) if taps > 12 else ()
-                calls = {name: form_step(form, **size) for name, form in forms.items() if name not in slow}
-                ms = interleaved_ms(calls, rounds)
-                cells = [f"{ms[name]:.2f}" if name in ms else "" for name in forms]
-                print_row(f"{d_model}, {seq_len}, {taps}", cells)
+            print_row([n, taps, *(f"{ms[name]:.2f}" if name in ms else "" for name in forms)])
 
 
 def main(
-    widths: Sequence[int] = (16, 64),
-    lengths: Sequence[int] = (64, 256),
+    lengths: Sequence[int] = (64, 256, 1024),
     *,
-    batch: int = 64,
-    rounds: int = 10,
+    d_model: int = 64,
+    batch: int = 32,
+    rounds: int = 5,
     ops: bool = False,
 ) -> None:
     """Print one table, on one thread."""
     torch.set_num_threads(1)
-    (compare_forms if ops else compare_mixers)(widths, lengths, batch, rounds)
+    (compare_forms if ops else compare_mixers)(d_model, lengths, batch, rounds)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ops", action="store_true", help="compare the forms of the convolution")
-    parser.add_argument("--widths", type=int, nargs="+", default=[16, 64])
-    parser.add_argument("--lengths", type=int, nargs="+", default=[64, 256])
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--d-model", type=int, default=64)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[64, 256, 1024])
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    main(options.widths, options.lengths, batch=options.batch, rounds=options.rounds, ops=options.ops)
+    main(options.lengths, d_model=options.d_model, batch=options.batch, rounds=options.rounds, ops=options.ops)

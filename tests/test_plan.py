@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from conftest import trial
 
-from tune_zoo.errors import MixerError
+from tune_zoo.errors import MixerError, SpaceError
 from tune_zoo.plan import Plan, flops
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.space_file import load_space
@@ -38,6 +38,27 @@ def test_the_costliest_cells_come_first(space_file: Any) -> None:
 def test_learning_rates_keep_their_order(space_file: Any) -> None:
     plan = plan_of(space_file, tuned={"learning_rate": [0.005, 0.02, 0.01]})
     assert [t.optimizer.learning_rate for t in plan.cells[0].trials] == [0.005, 0.02, 0.01]
+
+
+def test_one_mixer_on_two_tasks(space_file: Any) -> None:
+    single = {"name": "base_conv", "label": "one query", "task": {"name": "associative_recall", "vocab_size": 32}}
+    plan = plan_of(space_file, mixers=[single, {"name": "base_conv", "label": "many"}])
+    tasks = {(cell.axes[0], cell.trials[0].task.name, cell.trials[0].task.num_queries) for cell in plan.cells}
+    assert tasks == {("one query", "associative_recall", 1), ("many", "mqar", 2)}
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ({"vocab_size": 32}, r"task of mixer 'base_conv'.name: is required \(known: "),
+        ({"name": "mqar", "seq_len": 8}, "task of mixer 'base_conv'.seq_len: is an axis, got 8; give it under axes"),
+        ({"name": "mqra", "vocab_size": 32}, "task of mixer 'base_conv': 'mqra' is not known; did you mean 'mqar'"),
+        ({"name": "associative_recall"}, "task of mixer 'base_conv': associative_recall.vocab_size: is required"),
+    ],
+)
+def test_a_mixers_own_task_is_checked(space_file: Any, task: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpaceError, match=said):
+        plan_of(space_file, mixers=[{"name": "base_conv", "task": task}])
 
 
 def test_a_mixer_has_its_own_way(space_file: Any) -> None:

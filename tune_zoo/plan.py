@@ -76,7 +76,7 @@ def _cells(space: SearchSpace, mixer: MixerEntry) -> Iterator[Cell]:
     axes = _axes(space, mixer)
     tuned = space.tuned.replaced(mixer.tuned)
     for (seq_len, num_kv_pairs), d_model, seed in itertools.product(axes.lengths, axes.d_model, axes.seed):
-        task = _task(space, seq_len=seq_len, num_kv_pairs=num_kv_pairs)
+        task = _task(space, mixer, seq_len=seq_len, num_kv_pairs=num_kv_pairs)
         trials = tuple(
             TrialSpec(
                 task=task,
@@ -118,19 +118,19 @@ def _knob_values(values: list[Any] | Range) -> list[Any]:
     return numbers
 
 
-def _task(space: SearchSpace, **axes: int) -> Any:
-    fixed = sorted(set(space.task) & set(axes))
+def _task(space: SearchSpace, mixer: MixerEntry, **axes: int) -> Any:
+    where = "task" if mixer.task is None else f"task of mixer '{mixer.shown}'"
+    options = space.task if mixer.task is None else mixer.task
+    fixed = sorted(set(options) & set(axes))
     if fixed:
-        raise SpaceError(
-            f"task.{fixed[0]}: is an axis, got {space.task[fixed[0]]!r} under task; give it under axes"
-        )
-    if "name" not in space.task:
-        raise SpaceError(f"task.name: is required (known: {', '.join(TASKS)})")
+        raise SpaceError(f"{where}.{fixed[0]}: is an axis, got {options[fixed[0]]!r}; give it under axes")
+    if "name" not in options:
+        raise SpaceError(f"{where}.name: is required (known: {', '.join(TASKS)})")
     try:
-        return _TASK.validate_python({**space.task, **axes})
+        return _TASK.validate_python({**options, **axes})
     except ValidationError as error:
-        model = TASKS.get(str(space.task.get("name")), Frozen)
-        raise SpaceError(f"task: {explain(error, model=model)}") from None
+        model = TASKS.get(str(options["name"]), Frozen)
+        raise SpaceError(f"{where}: {explain(error, model=model)}") from None
 
 
 def _model(space: SearchSpace, mixer: MixerEntry, *, d_model: int, config: dict[str, Any]) -> ModelSpec:

@@ -184,6 +184,7 @@ class MixerEntry(Frozen):
         name: A registered name, or `package.module:Class`.
         label: What tables and figures call it; the name where it is not given.
         config: The mixer's own options.
+        task: A whole task in place of the common one, so that one mixer can be tried on two tasks.
         axes: Axes in place of the common ones.
         tuned: Tuned values in place of the common ones.
         model: Model options in place of the common ones.
@@ -193,6 +194,7 @@ class MixerEntry(Frozen):
     name: str = Field(min_length=1)
     label: str | None = Field(default=None, min_length=1, pattern=r"^[^\x00-\x1f\x7f]+$")
     config: dict[str, Any] = Field(default={})
+    task: dict[str, Any] | None = None
     axes: AxesOptions = AxesOptions()
     tuned: TunedOptions = TunedOptions()
     model: ModelOptions = ModelOptions()

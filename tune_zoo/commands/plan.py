@@ -21,6 +21,12 @@ def planned(name: str, settings: Sequence[str] = ()) -> Plan:
     return resolved_plan(load_space(find_space(name), settings))
 
 
+_SPARED = {
+    "until_solved": "Trials that solve end early, and end their cell: expect a half to three quarters of that.",
+    "full": "Trials that solve end early: expect less.",
+}  # by the kind of sweep
+
+
 def show_plan(plan: Plan, console: Console) -> None:
     """Print the cells, trials and cost of a plan."""
     console.print(plan_table(plan))
@@ -30,6 +36,6 @@ def show_plan(plan: Plan, console: Console) -> None:
     console.print(
         f"{len(plan.cells)} cells, at most {len(trials)} trials, {tera:,.3g} TFLOP and "
         f"roughly {hours:,.1f} hours of one CPU core if every trial ran to its whole budget.\n"
-        "Trials that solve end early, and end their cell: expect a half to three quarters of that.",
+        + _SPARED[plan.space.sweep],
         soft_wrap=True,
     )
