@@ -252,6 +252,21 @@ def tasks() -> None:
     _console().print(tasks_table())
 
 
+@app.command()
+def constructions(
+    rows: Annotated[int, typer.Option(min=1, help="Rows that each construction is scored on.")] = 500,
+    seed: Annotated[int, typer.Option(min=0, help="Of the rows; the weights hold no chance.")] = 0,
+) -> None:
+    """Show the paper's upper bounds running: models with weights set by hand that solve MQAR without training.
+
+    Attention (Proposition 4.3), and a convolution whose filter is computed from its input, where distances are few
+    (Theorem 4.5): accuracy, which must be 1, and parameters beside the bound. Exit code 1 if a query is missed.
+    """
+    from tune_zoo.commands.constructions import constructions as show
+
+    raise typer.Exit(show(num_rows=rows, seed=seed, console=_console()))
+
+
 def _console() -> Console:
     return Console(
         markup=False, highlight=False, emoji=False

@@ -44,7 +44,9 @@ from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import SequenceMixer, recur, take
 from tune_zoo.mixers.registry import build, parse_config
 
-LONG = 150  # a third chunk of 64: the second starts from a state that no decay between chunks has touched yet
+# Into a third chunk of 64: the state that the second starts from has not been decayed from chunk to chunk yet. A
+# prime, so that there is padding whatever the chunks are.
+LONG = 151
 at_sizes = pytest.mark.parametrize(
     ("seq_len", "length"), [(1, 1), (12, 12), (12, 1), (12, 7), (63, 63), (63, 40), (100, 100), (LONG, LONG)]
 )
