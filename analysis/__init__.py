@@ -1,7 +1,7 @@
 """Minimal widths, scaling laws and figures from any table of recall accuracies.
 
     read_table(path) → table
-    analyse(table, threshold) → Analysis → figure_accuracy, figure_minimal_width → Figure
+    analyse(table, threshold) → Analysis → figure_accuracy, figure_minimal_width, figure_state_size → Figure
                                          → write_report(analysis, folder, heading=…) → files
 
 Names are loaded on first use, so that a caller of the posterior alone does not wait for pandas and matplotlib.
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from analysis.posterior import fit_law
     from analysis.read import read_table
     from analysis.report import write_report
+    from analysis.state_figure import figure_state_size
     from analysis.summary import Analysis, analyse
     from analysis.table import DEFAULT_THRESHOLD, Status
     from analysis.verdict import Verdict
@@ -44,6 +45,7 @@ __all__ = [
     "analyse",
     "figure_accuracy",
     "figure_minimal_width",
+    "figure_state_size",
     "find_minimal_width",
     "fit_law",
     "minimal_widths",
@@ -67,6 +69,7 @@ _HOMES = {
     "analyse": "summary",
     "figure_accuracy": "accuracy_figure",
     "figure_minimal_width": "law_figure",
+    "figure_state_size": "state_figure",
     "find_minimal_width": "minimal_width",
     "fit_law": "posterior",
     "minimal_widths": "widths",

@@ -24,10 +24,11 @@ BEHIND = ("numpy", "scipy", "pandas")
 EXAMPLE = """example:
   python -m analysis results/quickstart --out figures --threshold 0.95
 
-Columns of TABLE: mixer, seq_len, num_kv_pairs, d_model, accuracy; learning_rate, seed and status where known.
+Columns of TABLE: mixer, seq_len, num_kv_pairs, d_model, accuracy; learning_rate, seed, status and
+state_size where known.
 A results folder holds records.jsonl and records/*.json, and may be that of a run that is still going on.
 Files written: report.md, accuracy.png and .svg, minimal_width.png and .svg, minimal_widths.csv, fits.csv and
-.json."""
+.json; where state sizes are known, state_size.png, .svg and .csv."""
 
 
 def parser() -> argparse.ArgumentParser:

@@ -13,19 +13,27 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
+from analysis.curves import (
+    CROWD,
+    Floats,
+    draw_curve,
+    draw_references,
+    panel_columns,
+    panel_keys,
+)
+from analysis.legends import convention_handles, place_legends
+from analysis.looks import Look, looks, short
 from analysis.minimal_width import Censoring, MinimalWidth
-from analysis.style import COLUMNS, INK, QUIET, Look, house_style, looks, panels, powers_of_two, short, spread
+from analysis.style import INK, QUIET, SPARE_WIDTH, house_style, panels, powers_of_two, spread
 from analysis.summary import Analysis
-
-Floats = NDArray[np.float64]
 
 _SHADED = 2
 _LANE = 0.055
 _LANES_FROM = 1.08
+_USUAL_TOP = 1.4
 _LABEL_GAP = 0.08
-_MOST_LABELS = 12
+_MOST_LABELS = 8
 _LETTER = 0.098
 _LEADER = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 1, "shrinkB": 4, "relpos": (0.0, 0.5)}
 
@@ -87,14 +95,7 @@ def accuracy_panels(analysis: Analysis) -> tuple[AccuracyPanel, ...]:
         for pairs in fit.num_kv_pairs
         for width in fit.widths
     }
-    points = analysis.cells[["seq_len", "num_kv_pairs"]].drop_duplicates()
-    # Where lengths and pairs are crossed, a row a number of pairs; otherwise simply by length.
-    crossed = points["seq_len"].duplicated().any()
-    points = points.sort_values(["num_kv_pairs", "seq_len"] if crossed else ["seq_len"])
-    return tuple(
-        _panel(analysis.cells, cuts, seq_len, pairs)
-        for seq_len, pairs in zip(points["seq_len"].tolist(), points["num_kv_pairs"].tolist(), strict=True)
-    )
+    return tuple(_panel(analysis.cells, cuts, seq_len, pairs) for seq_len, pairs in panel_keys(analysis.cells))
 
 
 def _panel(
@@ -135,56 +136,42 @@ def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float) -> Figure:
     widths = sorted({int(d) for panel in shown for series in panel.series for d in series.d_model})
     view = (widths[0] / 2**0.4, widths[-1] * 2**0.4) if widths else (1.0, 2.0)
     lanes = len(look) if len(look) > _SHADED else 0
+    top = _LANES_FROM + _LANE * lanes - 0.02
     with house_style():
-        figure, axes = panels(len(shown), _columns(shown))
-        for ax, panel in zip(axes, shown, strict=True):
-            _draw_panel(ax, panel, look, threshold, view)
-            ax.set_title(f"N = {panel.seq_len}, k = {panel.num_kv_pairs}")
+        keys = [(panel.seq_len, panel.num_kv_pairs) for panel in shown]
+        figure, axes = panels(len(shown), panel_columns(keys), stretch=max(1.0, top / _USUAL_TOP))
         axes[0].set_xscale("log", base=2)
         axes[0].set_xlim(*view)
-        axes[0].set_ylim(-0.04, _LANES_FROM + _LANE * lanes - 0.02)
+        axes[0].set_ylim(-0.04, top)
         axes[0].set_yticks(np.linspace(0.0, 1.0, 5))
-        for ax in axes:
+        for ax, panel in zip(axes, shown, strict=True):
+            _draw_panel(ax, panel, look, threshold, view)
             powers_of_two(ax.xaxis, *view, widths, most=7)
         figure.supxlabel("width d_model", fontsize="medium", color=INK)
         figure.supylabel("accuracy", fontsize="medium", color=INK)
         named = _names_fit(shown, look)
         if named:
             _name_mixers(figure, axes, shown[-1], look)
-        _explain(figure, shown, threshold, {} if named else look, shaded=not lanes)
+        place_legends(figure, {} if named else look, _conventions(shown, threshold, shaded=not lanes))
     return figure
-
-
-def _columns(shown: Sequence[AccuracyPanel]) -> int | None:
-    lengths = {panel.seq_len for panel in shown}
-    pairs = {panel.num_kv_pairs for panel in shown}
-    full = len(pairs) > 1 and len(shown) == len(lengths) * len(pairs)
-    return len(lengths) if full and len(lengths) <= COLUMNS else None
 
 
 def _draw_panel(
     ax: Axes, panel: AccuracyPanel, look: dict[str, Look], threshold: float, view: tuple[float, float]
 ) -> None:
-    ax.axhline(threshold, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-    ax.axhline(1.0 / panel.num_kv_pairs, color=QUIET, linewidth=0.9, linestyle=":", zorder=1)
+    ax.set_title(f"N = {panel.seq_len}, k = {panel.num_kv_pairs}")
+    draw_references(ax, threshold, panel.num_kv_pairs)
     lane = {name: _LANES_FROM + _LANE * place for place, name in enumerate(sorted(look, reverse=True))}
     for series in panel.series:
         style = look[series.mixer]
-        ax.plot(series.line_d_model, series.line_accuracy, color=style.color, linewidth=1.4, zorder=3)
-        one_seed = series.d_model.size == series.line_d_model.size
-        ax.scatter(
-            series.d_model,
-            series.accuracy,
-            color=style.color,
-            marker=style.marker,
-            edgecolor="white",
-            s=22 if one_seed else 16,
-            alpha=1.0 if one_seed else 0.65,
-            linewidth=0.4,
-            zorder=4,
+        draw_curve(
+            ax,
+            style,
+            means=(series.line_d_model, series.line_accuracy),
+            seeds=(series.d_model, series.accuracy),
+            several=series.d_model.size > series.line_d_model.size,
+            crowded=len(look) > CROWD,
         )
-        diverged = series.d_model[np.isnan(series.accuracy)]
-        ax.scatter(diverged, np.zeros(diverged.size), color=style.color, marker="x", s=14, zorder=4)
         if len(look) > _SHADED:
             _mark_lane(ax, series.width, style, lane[series.mixer], view)
         else:
@@ -243,39 +230,22 @@ def _name_mixers(figure: Figure, axes: Sequence[Axes], panel: AccuracyPanel, loo
         # In the layout, the names would widen the last column of a grid only; the room is made for all instead.
         label.set_in_layout(False)
     room = _LETTER * max(len(short(name)) for name in look) + 0.2
+    figure.set_figwidth(figure.get_figwidth() + max(0.0, room - SPARE_WIDTH))
     engine, place = figure.get_layout_engine(), last.get_subplotspec()
     if isinstance(engine, ConstrainedLayoutEngine) and place is not None and place.is_last_col():
         engine.set(rect=(0.0, 0.0, 1.0 - room / figure.get_figwidth(), 1.0))
 
 
-def _explain(
-    figure: Figure,
-    shown: Sequence[AccuracyPanel],
-    threshold: float,
-    unnamed: dict[str, Look],
-    *,
-    shaded: bool,
-) -> None:
-    handles: list[Artist] = [
-        Line2D([], [], color=one.color, marker=one.marker, label=short(name)) for name, one in unnamed.items()
-    ]
-    seeds = any(series.d_model.size > series.line_d_model.size for panel in shown for series in panel.series)
-    if seeds:
-        handles.append(Line2D([], [], color=QUIET, marker="o", markersize=4, label="seeds and their mean"))
-    handles += [
-        Line2D([], [], color=INK, linewidth=0.8, linestyle="--", label=f"threshold {threshold:g}"),
-        Line2D([], [], color=QUIET, linewidth=0.9, linestyle=":", label="guess 1/k"),
+def _conventions(shown: Sequence[AccuracyPanel], threshold: float, *, shaded: bool) -> list[Artist]:
+    interval: Artist = (
         Patch(color=QUIET, alpha=0.3, label="interval of d*")
         if shaded
-        else Line2D([], [], color=QUIET, linewidth=2.6, label="interval of d* (arrow: open end)"),
-    ]
-    if any(np.isnan(series.accuracy).any() for panel in shown for series in panel.series):
-        handles.append(Line2D([], [], color=QUIET, marker="x", linestyle="", label="diverged"))
-    most = max(2, round(figure.get_figwidth() / 1.75))
-    figure.legend(
-        handles=handles,
-        loc="outside upper left",
-        ncols=min(len(handles), most),
-        frameon=False,
-        fontsize="small",
+        else Line2D([], [], color=QUIET, linewidth=2.6, label="interval of d* (arrow: open end)")
+    )
+    series = [one for panel in shown for one in panel.series]
+    return convention_handles(
+        threshold,
+        [interval],
+        seeds=any(one.d_model.size > one.line_d_model.size for one in series),
+        diverged=any(np.isnan(one.accuracy).any() for one in series),
     )

@@ -18,36 +18,59 @@ OUTCOMES = frozenset(
 """Columns that say what came of a trial, when and where; all others say what it was."""
 
 
-def best_in_cell(table: pd.DataFrame) -> pd.DataFrame:
-    """Keep the best trial of every cell.
+def distinct_trials(table: pd.DataFrame) -> pd.DataFrame:
+    """Check a table and keep every trial once.
 
     The same trial twice: the later row wins, because a trial that is run again was lost or wrong the first time.
     Two rows are the same trial if they share their `trial_id`, or, in a table without, every column that is not
-    an outcome. After that the best over all rows of a cell is taken, so every tuned value is tuned over.
+    an outcome, and no two state sizes are known of them: another state is another model.
 
     Args:
         table: One trial a row, as `check_table` takes it.
 
     Returns:
-        One row a cell, ordered by its axes: the columns of its best trial (accuracy NaN where every finished
-        trial diverged), and `lost`, whether a trial of the cell was lost for good.
+        The rows that stand, as `check_table` returns them, in their order.
 
     Raises:
         AnalysisError: The table breaks a rule of `check_table`.
     """
     checked = check_table(table)
-    # As text, since a column may hold lists, which have no hash.
-    trials = checked[~checked[_identity(checked)].astype(str).duplicated(keep="last")]
+    return checked[~_identity(checked).duplicated(keep="last")]
+
+
+def best_in_cell(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the best trial of every cell of a table; see `distinct_trials` and `best_of`."""
+    return best_of(distinct_trials(table))
+
+
+def best_of(trials: pd.DataFrame) -> pd.DataFrame:
+    """Keep the best trial of every cell, over all its rows, so that every tuned value is tuned over.
+
+    Args:
+        trials: What `distinct_trials` returns.
+
+    Returns:
+        One row a cell, ordered by its axes: the columns of its best trial (accuracy NaN where every finished
+        trial diverged), and `lost`, whether a trial of the cell was lost for good.
+    """
     lost = trials.groupby(CELL, sort=True)["lost"].any()
     ranked = trials.sort_values("accuracy", ascending=False, kind="stable", na_position="last")
     best = ranked.drop_duplicates(CELL).drop(columns="lost").merge(lost.reset_index(), on=CELL)
     return best.sort_values(CELL, kind="stable", ignore_index=True)
 
 
-def _identity(checked: pd.DataFrame) -> list[str]:
+def _identity(checked: pd.DataFrame) -> pd.DataFrame:
     if "trial_id" in checked and checked["trial_id"].notna().all():
-        return ["trial_id"]
-    return [str(name) for name in checked.columns if name not in OUTCOMES]
+        return checked[["trial_id"]]
+    names = [str(name) for name in checked.columns if name not in OUTCOMES]
+    # As text, since a column may hold lists, which have no hash.
+    settings = checked[names].astype(str)
+    if "state_size" not in checked:
+        return settings
+    alike = settings.groupby(names, sort=False, dropna=False).ngroup()
+    # A lost trial may not have told its state; it is that of the next row with the same settings, its repetition.
+    state = checked["state_size"].groupby(alike).bfill().groupby(alike).ffill()
+    return pd.DataFrame({"alike": alike, "state_size": state})
 
 
 def solve_counts(cells: pd.DataFrame, threshold: float) -> pd.DataFrame:

@@ -12,8 +12,9 @@ from matplotlib.patheffects import withStroke
 
 from analysis.fit_result import FitResult
 from analysis.law import Line
+from analysis.looks import Look, looks, short
 from analysis.minimal_width import Censoring, MinimalWidth
-from analysis.style import INK, QUIET, Look, house_style, looks, panels, powers_of_two, short
+from analysis.style import INK, QUIET, house_style, panels, powers_of_two
 from analysis.summary import Analysis
 
 _POINTS = 60
@@ -129,7 +130,7 @@ def _draw_panel(
         _guide(ax, panel.middle, slope, x_view, y_view)
     for width in panel.widths:
         _interval(ax, width, style)
-    ax.set_title(panel.label, color=style.color, fontweight="bold", pad=27)
+    ax.set_title(panel.label, color=style.color, fontweight="bold", pad=29)
     ax.annotate(
         panel.caption,
         xy=(0, 1),

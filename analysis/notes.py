@@ -24,6 +24,8 @@ def fit_notes(
     widths: Sequence[MinimalWidth],
     check: CrossCheck | None,
     threshold: float,
+    *,
+    unsized: pd.DataFrame,
 ) -> list[str]:
     """Collect the notes of one fit.
 
@@ -33,6 +35,7 @@ def fit_notes(
         widths: Its interval of d* at each length.
         check: Its least squares, if any.
         threshold: Accuracy at or over which a cell is solved.
+        unsized: The trials that the figure of state sizes leaves out, of all fits.
 
     Returns:
         The notes; empty when there is nothing to know.
@@ -47,6 +50,7 @@ def fit_notes(
         *_stopped_early(own, threshold),
         *_pooled(own),
         *_dropped(check),
+        *_unsized(unsized.merge(counts[POINT], on=POINT)),
     ]
 
 
@@ -101,3 +105,9 @@ def _dropped(check: CrossCheck | None) -> list[str]:
     if check is None or not check.dropped:
         return []
     return [f"least squares dropped seq_len {listed(check.dropped)}, where d* is censored"]
+
+
+def _unsized(own: pd.DataFrame) -> list[str]:
+    if own.empty:
+        return []
+    return [f"{len(own)} trials with an accuracy but no state size are left out of the figure of state sizes"]

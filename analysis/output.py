@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from analysis.accuracy_figure import figure_accuracy
 from analysis.errors import OutputError
 from analysis.law_figure import figure_minimal_width
+from analysis.state_figure import figure_state_size
 from analysis.style import house_style
 from analysis.summary import Analysis
 
@@ -21,6 +22,8 @@ DPI = 220
 
 def write(analysis: Analysis, out: Path) -> list[Path]:
     """Write figures as PNG and SVG, and the tables `minimal_widths.csv` and `fits.csv`.
+
+    Where the table has state sizes, there is a figure of them too, with its points in `state_size.csv`.
 
     Everything is computed and drawn in memory before the first file appears. The same analysis gives the same
     bytes. `analysis.report.write_report` writes these and a report about them.
@@ -51,10 +54,14 @@ def render(analysis: Analysis) -> dict[str, bytes]:
         "accuracy": figure_accuracy(analysis),
         "minimal_width": figure_minimal_width(analysis),
     }
+    if len(analysis.states):
+        figures["state_size"] = figure_state_size(analysis)
     contents = {
         f"{name}.{kind}": _image(figure, kind) for name, figure in figures.items() for kind in ("png", "svg")
     }
     contents["minimal_widths.csv"] = analysis.widths.to_csv(index=False).encode()
+    if len(analysis.states):
+        contents["state_size.csv"] = analysis.state_points.to_csv(index=False).encode()
     contents["fits.csv"] = analysis.to_frame().to_csv(index=False).encode()
     return contents
 

@@ -59,11 +59,23 @@ Minimal width against sequence length, both logarithmic. Bars: the intervals of 
 ends; line and band: the median law and its 95 % interval. Without pixels:
 [minimal_width.svg](minimal_width.svg)."""
 
+_STATES = """\
+![Accuracy against state size, one panel a sequence length, with the Pareto front](state_size.png)
+
+Accuracy of the best tuned values against state size: the elements that all layers together carry from token to
+token while decoding. Markers: means over seeds, faint where another point of the same mixer beats them, that is,
+is at least as accurate with at most as much state, and better in one of the two. Steps and rings: the Pareto
+front, the points that none of any mixer beats; since trials that stop at the threshold end just over it, small
+steps up there say little. Every point is in [state_size.csv](state_size.csv). Without pixels:
+[state_size.svg](state_size.svg). After Figure 2 of [arXiv 2402.18668](https://arxiv.org/abs/2402.18668)."""
+
 
 def write_report(
     analysis: Analysis, out: Path, *, heading: str, about: Mapping[str, str] | None = None
 ) -> list[Path]:
     """Write the figures, `minimal_widths.csv`, `fits.csv`, `fits.json` and `report.md`.
+
+    A table with state sizes also gives a figure of them and `state_size.csv`.
 
     Everything is computed and drawn in memory before the first file appears, and each file is there whole or not
     at all. The same arguments give the same bytes.
@@ -93,7 +105,7 @@ def report_text(analysis: Analysis, *, heading: str, about: Mapping[str, str]) -
     sections = {
         "Verdict": bullets([f"{plain(fit.sentence())}." for fit in analysis.fits]),
         "Minimal widths": _widths(analysis),
-        "Figures": _FIGURES,
+        "Figures": f"{_FIGURES}\n\n{_STATES}" if len(analysis.states) else _FIGURES,
         "How to read the verdict": _READING,
         "Notes and warnings": _notes(analysis.fits),
         "Method": _METHOD,

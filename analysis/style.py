@@ -1,11 +1,10 @@
-"""The look all figures share: one colour and marker a mixer, quiet axes, powers of two on the ticks."""
+"""The style all figures share: quiet axes, equal panels, few round numbers on the ticks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import matplotlib as mpl
 import numpy as np
@@ -19,51 +18,11 @@ from scipy.optimize import isotonic_regression
 
 COLUMNS = 4
 PANEL = (2.7, 2.5)
+SPARE_WIDTH = 1.3
+"""Inches that `panels` leaves beside the panels, for labels and names."""
+
 INK = "0.25"
 QUIET = "0.55"
-
-# Positions in seaborn's colour-blind palette, so that a mixer looks the same in every figure of every run.
-# The palette's pink and yellow are too pale for lines on white and stand at the end, for names not listed
-# here.
-_KNOWN = {
-    "attention": 0,
-    "base_conv": 1,
-    "long_conv": 2,
-    "hybrid": 3,
-    "hyena": 4,
-    "h3": 5,
-    "rwkv4": 9,
-    "mamba": 7,
-}
-_SPARE = [2, 3, 9, 5, 4, 7, 1, 0, 6, 8]
-_MARKERS = "osD^vXpP*>"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """Colour and marker of a mixer; the marker tells mixers apart without colour."""
-
-    color: str
-    marker: str
-
-
-def looks(mixers: Iterable[str]) -> dict[str, Look]:
-    """Give every mixer its colour and marker.
-
-    Args:
-        mixers: Names of sequence mixers. Known names always get the same look; others take what is left
-            over, in the order of their names, and share once all ten colours are used.
-
-    Returns:
-        The look of every name.
-    """
-    names = sorted(set(mixers))
-    palette = sns.color_palette("colorblind").as_hex()
-    taken = {name: _KNOWN[name] for name in names if name in _KNOWN}
-    left = [place for place in _SPARE if place not in taken.values()] or _SPARE
-    unknown = [name for name in names if name not in _KNOWN]
-    taken.update({name: left[i % len(left)] for i, name in enumerate(unknown)})
-    return {name: Look(color=palette[place], marker=_MARKERS[place]) for name, place in taken.items()}
 
 
 @contextmanager
@@ -83,26 +42,22 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def short(mixer: str) -> str:
-    """The name of a mixer as a figure has room for it: `Class` of `package.module:Class`."""
-    return mixer.rpartition(":")[2]
-
-
-def panels(count: int, columns: int | None = None) -> tuple[Figure, list[Axes]]:
+def panels(count: int, columns: int | None = None, *, stretch: float = 1.0) -> tuple[Figure, list[Axes]]:
     """A figure of equal panels with shared axes, on its own canvas, so that pyplot never hears of it.
 
     Args:
         count: Number of panels.
         columns: Panels in a row; by default balanced rows of four at most.
+        stretch: Height of a panel as a multiple of the usual one.
 
     Returns:
         The figure, and its panels from left to right and top to bottom.
     """
     columns = columns or math.ceil(count / math.ceil(count / COLUMNS))
     rows = math.ceil(count / columns)
-    size = (max(PANEL[0] * columns, 1.6 * PANEL[0]) + 1.3, PANEL[1] * rows + 0.9)
+    size = (max(PANEL[0] * columns, 1.6 * PANEL[0]) + SPARE_WIDTH, PANEL[1] * stretch * rows + 0.9)
     if count == 1:
-        size = (5.6, 4.2)
+        size = (5.6, 3.3 * stretch + 0.9)
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
@@ -133,6 +88,32 @@ def powers_of_two(axis: Axis, low: float, high: float, tried: Iterable[int], mos
     axis.set_major_formatter(FixedFormatter([str(tick) for tick in ticks]))
     axis.set_minor_locator(FixedLocator(sorted(set(tried) - set(ticks))))
     axis.set_minor_formatter(NullFormatter())
+
+
+def powers_of_ten(axis: Axis, low: float, high: float) -> None:
+    """Label an axis in powers of ten, or in powers of two where fewer than two powers of ten are in view.
+
+    Args:
+        axis: The x or y axis, logarithmic.
+        low: Smallest value in view, over 0.
+        high: Largest value in view.
+    """
+    powers = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
+    if len(powers) < 2:
+        powers_of_two(axis, low, high, (), most=4)
+        return
+    axis.set_major_locator(FixedLocator([10.0**power for power in powers]))
+    axis.set_major_formatter(FixedFormatter([f"$10^{{{power}}}$" for power in powers]))
+    between = [times * 10.0**power for power in (powers[0] - 1, *powers) for times in range(2, 10)]
+    axis.set_minor_locator(FixedLocator(between))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def label_zero(axis: Axis) -> None:
+    """Add the label 0 to an axis that has its labels, on a symmetric logarithmic scale."""
+    ticks = list(axis.get_majorticklocs())
+    labels = axis.get_major_formatter().format_ticks(ticks)
+    axis.set_ticks([0.0, *ticks], labels=["0", *labels])
 
 
 def spread(heights: list[float], gap: float, low: float, high: float) -> list[float]:

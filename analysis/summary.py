@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis.advice import next_trials
-from analysis.cells import best_in_cell, solve_counts
+from analysis.cells import best_of, distinct_trials, solve_counts
 from analysis.cross_check import least_squares
 from analysis.fit_result import FitResult
 from analysis.length_posterior import length_posteriors
 from analysis.minimal_width import find_minimal_width
 from analysis.notes import fit_notes
 from analysis.posterior import fit_joint
+from analysis.states import best_by_state, state_points, without_state
 from analysis.table import DEFAULT_THRESHOLD, check_threshold
 from analysis.verdict import Verdict, judge
 from analysis.widths import widths_frame
@@ -31,6 +32,9 @@ class Analysis:
         counts: Solved of tried seeds at every point (mixer, seq_len, num_kv_pairs, d_model).
         fits: One result a mixer, or a mixer and number of pairs where lengths and pairs are crossed.
         widths: One row a fit and length: interval, posterior of d*, and what the minimal width costs.
+        states: The best accuracy of every cell and state size; no row where the table has no state sizes.
+        state_points: Its mean over seeds, and whether it is on the Pareto front; see
+            `analysis.states.state_points`.
     """
 
     threshold: float
@@ -38,6 +42,8 @@ class Analysis:
     counts: pd.DataFrame
     fits: list[FitResult]
     widths: pd.DataFrame
+    states: pd.DataFrame
+    state_points: pd.DataFrame
 
     def to_frame(self) -> pd.DataFrame:
         """One row a fit: verdict, exponent, interval, odds, reason and notes."""
@@ -63,15 +69,20 @@ def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analys
         AnalysisError: The table or the threshold breaks a rule.
     """
     threshold = check_threshold(threshold)
-    cells = best_in_cell(table)
+    trials = distinct_trials(table)
+    cells = best_of(trials)
+    states = best_by_state(trials)
+    unsized = without_state(trials, states)
     counts = solve_counts(cells, threshold)
-    fits = [_fit(label, cells, part, threshold) for label, part in _parts(counts)]
+    fits = [_fit(label, cells, part, threshold, unsized) for label, part in _parts(counts)]
     return Analysis(
         threshold=threshold,
         cells=cells,
         counts=counts,
         fits=fits,
         widths=widths_frame(fits, cells),
+        states=states,
+        state_points=state_points(states),
     )
 
 
@@ -84,7 +95,9 @@ def _parts(counts: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
                 yield f"{mixer}, k = {pairs}", crossed
 
 
-def _fit(label: str, cells: pd.DataFrame, counts: pd.DataFrame, threshold: float) -> FitResult:
+def _fit(
+    label: str, cells: pd.DataFrame, counts: pd.DataFrame, threshold: float, unsized: pd.DataFrame
+) -> FitResult:
     solved = _pivot(counts, "solved")
     tried = _pivot(counts, "tried")
     seq_lens, d_models = [int(n) for n in solved.index], [int(d) for d in solved.columns]
@@ -105,7 +118,7 @@ def _fit(label: str, cells: pd.DataFrame, counts: pd.DataFrame, threshold: float
         verdict=verdict,
         reason=reason,
         advice=tuple(next_trials(widths)) if verdict is Verdict.UNDETERMINED else (),
-        notes=tuple(fit_notes(cells, counts, widths, check, threshold)),
+        notes=tuple(fit_notes(cells, counts, widths, check, threshold, unsized=unsized)),
         cross_check=check,
         tried=int(counts["tried"].sum()),
         missing=int(counts["missing"].sum()),

@@ -58,11 +58,12 @@ def check_table(table: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         table: One trial a row with columns mixer, seq_len, num_kv_pairs, d_model and accuracy; learning_rate,
-            seed and status where known. Other columns are kept as they are.
+            seed, status and state_size where known. Other columns are kept as they are.
 
     Returns:
         A copy with whole-number lengths and widths, float accuracies (NaN where the trial was lost or
-        diverged), a seed (0 where the table has none), and a boolean column `lost`.
+        diverged), float state sizes where the table has any (NaN where not known), a seed (0 where the table
+        has none), and a boolean column `lost`.
 
     Raises:
         ColumnError: A needed column is missing.
@@ -78,6 +79,8 @@ def check_table(table: pd.DataFrame) -> pd.DataFrame:
     checked["mixer"] = _names(checked)
     checked["lost"] = _lost(checked)
     checked["accuracy"] = _accuracy(checked)
+    if "state_size" in checked:
+        checked["state_size"] = _state_size(checked)
     if "seed" not in checked:
         checked["seed"] = 0
     _refuse(
@@ -144,3 +147,14 @@ def _accuracy(table: pd.DataFrame) -> pd.Series[float]:
         bad = numbers.isna() & (table["status"].astype(str) == Status.SOLVED)
         _refuse(table, bad, "accuracy", "a solved trial must have an accuracy", "Correct its status.")
     return numbers.mask(table["lost"])
+
+
+def _state_size(table: pd.DataFrame) -> pd.Series[float]:
+    numbers = _numbers(table, "state_size")
+    counts = (numbers >= 0) & (numbers < 2**53) & (numbers % 1 == 0)
+    empty = table["state_size"].isna() | table["state_size"].astype(str).str.strip().str.lower().isin(["", "nan"])
+    rule = "state_size must be a whole number of elements, at least 0"
+    _refuse(
+        table, ~counts & ~empty & ~table["lost"], "state_size", rule, "Correct the row, or leave the value empty."
+    )
+    return numbers.where(counts)

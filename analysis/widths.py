@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from analysis.cells import POINT, best_in_cell, solve_counts
 from analysis.fit_result import FitResult
@@ -63,7 +64,7 @@ def widths_frame(fits: Sequence[FitResult], cells: pd.DataFrame) -> pd.DataFrame
     """
     rows = [row for fit in fits for row in _rows(fit)]
     frame = pd.DataFrame(rows).astype({"low": "Int64", "high": "Int64"})
-    costs = [name for name in COSTS if name in cells]
+    costs = [name for name in COSTS if name in cells and is_numeric_dtype(cells[name])]
     if not costs:
         return frame
     at_width = cells.groupby(POINT)[costs].median().reset_index().rename(columns={"d_model": "high"})

@@ -55,6 +55,7 @@ T = TypeVar("T")
 
 AGREED_BY, TIMED_BY, TRAINED_BY, COMPILED_BY = 0.25, 0.45, 0.8, 0.97  # shares of the time at which the parts end
 FLOAT32_LIMIT, BFLOAT16_LIMIT = 1e-4, 5e-2
+BFLOAT16_FACTOR = 3.0  # or so many times the error of bfloat16 on the CPU, where that is more
 NOT_REACHED = "-"
 
 HYBRID = {"layers": [{"name": "base_conv", "config": {"kernels": [3]}}, {"name": "attention"}]}
@@ -63,8 +64,16 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {"hybrid": HYBRID}
 AGREEMENT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "attention": {"num_heads": 2},
     "base_conv": ALL_FILTERS,
+    "based": {"num_heads": 2, "feature_dim": 4},
+    "delta_net": {"num_heads": 2},
+    "gated_delta_net": {"num_heads": 2},
+    "gla": {"num_heads": 2, "short_conv": 4},
+    "h3": {"head_dim": 4},
     "hybrid": HYBRID,
+    "linear_attention": {"num_heads": 2},
     "long_conv": ALL_FILTERS,
+    "rwkv7": {"num_heads": 2},
+    "sliding_window": {"window": 24},
 }  # a mixer in neither runs with its defaults
 
 
@@ -92,6 +101,7 @@ class Settings(NamedTuple):
         Cell("attention", 64, 4, 64, 2e-3),
         Cell("hybrid", 64, 4, 16, 5e-3),
         Cell("hybrid", 256, 16, 32, 5e-3),
+        Cell("delta_net", 64, 4, 32, 5e-3),
         Cell("base_conv", 64, 4, 128, 5e-3),
     )
     max_steps: int = 10_000
@@ -190,21 +200,27 @@ class Report:
 
 
 class Errors(NamedTuple):
-    """Errors of a mixer: in float32 `forward`, its gradients, `forward_at` with its own; in bfloat16 all three."""
+    """Errors of a mixer: in float32 `forward`, its gradients, `forward_at` with its own; in bfloat16 all three.
+
+    The last are given for the device and for the CPU: how far bfloat16 leads astray is a matter of the mixer.
+    """
 
     forward: float
     gradients: float
     forward_at: float
     bfloat16: float
+    bfloat16_cpu: float
 
     @property
     def small(self) -> bool:
         """Whether they are within the limits.
 
-        On a CPU float32 measures 5e-6 at most, linear layers rounded as TF32 does 4e-4 or more, and bfloat16
-        1e-2 at most: the first limit tells that float32 ran, the second that nothing is wrong but rounding.
+        On a CPU float32 measures 2e-5 at most and linear layers rounded as TF32 does 4e-4 or more: the first limit
+        tells that float32 ran. In bfloat16 most mixers measure 5e-2 at most, but a norm of what nearly cancels
+        (retention) or a choice among near ties (input_dependent_conv) amplifies the rounding, on a CPU as well.
         """
-        return max(self[:3]) <= FLOAT32_LIMIT and self.bfloat16 <= BFLOAT16_LIMIT
+        allowed = max(BFLOAT16_LIMIT, BFLOAT16_FACTOR * self.bfloat16_cpu)
+        return max(self[:3]) <= FLOAT32_LIMIT and self.bfloat16 <= allowed
 
 
 def check_agreement(report: Report, settings: Settings, device: torch.device, clock: Clock) -> None:
@@ -212,7 +228,8 @@ def check_agreement(report: Report, settings: Settings, device: torch.device, cl
     text = (
         "Relative errors max |a - b| / max |b| against float64 on the CPU, the worst of three layers of width 32: "
         "of the output, of the gradients, of `forward_at` with its gradients, in float32 without TF32; and the "
-        f"worst of these in bfloat16 autocast. Limits {FLOAT32_LIMIT:.0e} and {BFLOAT16_LIMIT:.0e}."
+        "worst of these in bfloat16 autocast, on the device and on the CPU. Limits: in float32 "
+        f"{FLOAT32_LIMIT:.0e}; in bfloat16 {BFLOAT16_LIMIT:.0e}, or {BFLOAT16_FACTOR:g} times the CPU's error."
     )
     report.begin("Agreement", text, ["mixer", "L", *Errors._fields, ""])
     cases = [(name, length) for name in sorted(MIXERS) for length in settings.lengths]
@@ -254,12 +271,16 @@ def layer_errors(mixer: SequenceMixer, x_BLD: Tensor, at_BQ: Tensor, device: tor
     exact_all = differentiate(exact, x_BLD.double(), exact)
     exact_at = differentiate(exact, x_BLD.double(), lambda x: take(exact(x), at_BQ))
 
-    def errors(*, low: bool) -> tuple[float, float, float]:
+    def errors(layer: SequenceMixer, device: torch.device, *, low: bool) -> tuple[float, float, float]:
         found_all = differentiate(layer, x_BLD.to(device), layer, low=low)
         found_at = differentiate(layer, x_BLD.to(device), lambda x: layer.forward_at(x, at_BQ.to(device)), low=low)
         return *relative_errors(found_all, exact_all), max(relative_errors(found_at, exact_at))
 
-    return Errors(*errors(low=False), bfloat16=max(errors(low=True)))
+    return Errors(
+        *errors(layer, device, low=False),
+        bfloat16=max(errors(layer, device, low=True)),
+        bfloat16_cpu=max(errors(mixer, torch.device("cpu"), low=True)),
+    )
 
 
 def differentiate(
@@ -361,10 +382,10 @@ def time_steps(report: Report, settings: Settings, device: torch.device, clock: 
     columns = [column for n, k in settings.sizes for column in (f"N {n}, k {k}", "ratio")]
     report.begin("Speed", text, ["mixer", "d", *columns])
     names = ["attention", *sorted(set(MIXERS) - {"attention"})]
-    attention: dict[tuple[int, int], float] = {}  # by width and length
     done = 0
-    for name in names:
-        for d_model in settings.widths:
+    for d_model in settings.widths:  # width by width: time that runs out costs the widest of all, not one mixer
+        attention: dict[int, float] = {}  # by length
+        for name in names:
             row: list[str] = []
             for n, k in settings.sizes:
                 if clock.left(TIMED_BY) <= 0:
@@ -373,8 +394,8 @@ def time_steps(report: Report, settings: Settings, device: torch.device, clock: 
                 cell = Cell(name, n, k, d_model)
                 timed = report.attempt(partial(step_ms, cell, settings, device, precision="bfloat16"))
                 if name == "attention" and not isinstance(timed, str):
-                    attention[d_model, n] = timed[0]
-                row += [shown(timed), ratio(timed, attention.get((d_model, n)))]
+                    attention[n] = timed[0]
+                row += [shown(timed), ratio(timed, attention.get(n))]
                 done += 1
             report.row([name, d_model, *row])
     report.end(done, len(names) * len(settings.widths) * len(settings.sizes))

@@ -73,7 +73,7 @@ def verdicts(lines: list[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for line in lines:
         name, *cells = line.strip("| ").split(" | ")
-        if name in MIXERS and len(cells) == 6 and cells[-1].startswith(("ok", "FAIL")):
+        if name in MIXERS and len(cells) == 7 and cells[-1].startswith(("ok", "FAIL")):
             found.setdefault(name, set()).add(cells[-1])
     return found
 

@@ -5,13 +5,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from analysis_tables import read_data, table_of
+from figure_checks import overlaps
 from matplotlib import _pylab_helpers
 
 from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, write
 from analysis.accuracy_figure import accuracy_panels, draw_accuracy
 from analysis.law_figure import draw_law, law_panels
+from analysis.looks import looks
 from analysis.output import render
-from analysis.style import looks, spread
+from analysis.style import spread
 
 
 @pytest.fixture(scope="module")
@@ -22,33 +24,6 @@ def published():
 @pytest.fixture(scope="module")
 def cpu_scale():
     return read_data("base_conv_cpu_scale.csv")
-
-
-def overlaps(figure) -> list[tuple[str, str]]:
-    """Pairs of visible texts of a figure that cover one another."""
-    figure.canvas.draw()
-    renderer = figure.canvas.get_renderer()
-    texts = [t for t in figure.findobj(mpl.text.Text) if t.get_visible() and t.get_text().strip()]
-    boxes = []
-    for text in texts:
-        box = mpl.text.Text.get_window_extent(text, renderer)
-        axes = text.axes
-        hidden = (
-            axes is not None and text in axes.get_xticklabels() + axes.get_yticklabels() and not _shown(text, axes)
-        )
-        if not hidden:
-            boxes.append((text.get_text(), box))
-    return [
-        (a, b)
-        for i, (a, box) in enumerate(boxes)
-        for b, other in boxes[i + 1 :]
-        if box.shrunk(0.9, 0.7).overlaps(other.shrunk(0.9, 0.7))
-    ]
-
-
-def _shown(text, axes) -> bool:
-    ticks = [*axes.xaxis.get_major_ticks(), *axes.yaxis.get_major_ticks()]
-    return any(tick.label1 is text and tick.label1.get_visible() for tick in ticks)
 
 
 SIX = {"attention": 0.0, "base_conv": 1.0, "long_conv": 0.7, "hybrid": 0.2, "pkg.mod:MyMixer": 0.5, "hyena": 0.9}

@@ -37,7 +37,7 @@ def rwkv4(*, d_model: int = 4, seq_len: int = 300, layer_idx: int = 0, num_layer
 
 
 def by_definition(mixer: SequenceMixer, x_LD: Tensor) -> Tensor:
-    """Return y_LD of equations (11) to (17): the sums as they stand, over all positions before each."""
+    """Return y_LD of the paper's time mixing: the sums as they stand, over all positions before each."""
     named = dict(mixer.named_parameters())
     zeros_D = torch.zeros_like(x_LD[0])
     r_LD, k_LD, v_LD = [], [], []
@@ -71,7 +71,7 @@ def drawn(mixer: SequenceMixer, length: int, *, scale_of_k: float = 1.0) -> tupl
 
 
 @pytest.mark.parametrize("length", [1, 2, 9, 40])
-def test_equations_11_to_17(length):
+def test_the_papers_equations(length):
     mixer, x_LD = drawn(rwkv4(), length)
     torch.testing.assert_close(mixer(x_LD.unsqueeze(0))[0], by_definition(mixer, x_LD), rtol=1e-10, atol=1e-10)
 

@@ -33,7 +33,9 @@ OURS = {
 }
 NO_CACHE = "keeps no cache from which the size of its state could be read"
 NOT_MIXERS = {
+    "BasedLinearAttention": NO_CACHE,
     "DeltaFormerAttention": NO_CACHE,
+    "ReBasedLinearAttention": NO_CACHE,
     "StickBreakingAttention": NO_CACHE,
     "YOCOCrossAttention": "reads keys and values of another layer",
     "YOCOSharedKVBuilder": "returns keys and values in place of an output",

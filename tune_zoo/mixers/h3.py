@@ -49,8 +49,8 @@ class DiagonalSSM(nn.Module):
     S4D-Lin: A = −1/2 + iπ·(0, 1, …), and C complex normal.
 
     Reference:
-        Gu et al., "On the Parameterization and Initialization of Diagonal State Space Models", arXiv 2206.11893,
-        equations (2), (6) and (9).
+        Gu et al., "On the Parameterization and Initialization of Diagonal State Space Models", arXiv 2206.11893:
+        S4D with the zero-order hold, its Vandermonde kernel, and the initialisation S4D-Lin.
     """
 
     def __init__(self, num_heads: int, num_states: int) -> None:

@@ -44,8 +44,8 @@ class RWKV4(SequenceMixer):
     The published code starts W_r, W_k and W_o at zero; here, as in every mixer, the model's scheme draws them.
 
     Reference:
-        Peng et al., "RWKV: Reinventing RNNs for the Transformer Era", arXiv 2305.13048, equations (11) to (17);
-        initial values of μ, w and u as in appendix E and github.com/BlinkDL/RWKV-LM.
+        Peng et al., "RWKV: Reinventing RNNs for the Transformer Era", arXiv 2305.13048: token shift, WKV operator
+        and output gating of the time mixing; initial values of μ, w and u as in github.com/BlinkDL/RWKV-LM (v4).
     """
 
     Config = RWKV4Config

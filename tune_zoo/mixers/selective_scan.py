@@ -120,7 +120,7 @@ def _scan_blocks(kept: Tensor, h: Tensor, starts_RnKE: Tensor) -> None:
         kept[:, :, t].mul_(kept[:, :, t - 1])
     starts_RnKE[:, 0] = 0
     for n in range(1, h.shape[1]):
-        torch.addcmul(h[:, n - 1, -1], kept[:, n - 1, -1], starts_RnKE[:, n - 1], out=starts_RnKE[:, n])
+        starts_RnKE[:, n] = torch.addcmul(h[:, n - 1, -1], kept[:, n - 1, -1], starts_RnKE[:, n - 1])
     h.addcmul_(kept, starts_RnKE.unsqueeze(2))
 
 
