@@ -6,7 +6,6 @@ X channels of the streams that a front, such as a short convolution, makes of th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal
 
 import torch
 from pydantic import Field, PositiveInt
@@ -15,6 +14,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
+from tune_zoo.mixers.fla_kernels import Backend
 from tune_zoo.mixers.recurrence import Terms, recurrence_step, run_recurrence
 from tune_zoo.mixers.short_conv import ShortConv
 
@@ -31,7 +31,7 @@ class MatrixStateConfig(MixerConfig):
 
     num_heads: PositiveInt = 1
     chunk_len: PositiveInt = 64
-    backend: Literal["auto", "torch", "fla"] = "auto"
+    backend: Backend = "auto"
 
 
 class ShortConvConfig(MatrixStateConfig):

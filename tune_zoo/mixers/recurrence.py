@@ -11,11 +11,13 @@ B batch, L positions, H heads, K channels of a key, V channels of a value; n chu
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
+
+from tune_zoo.mixers.fla_kernels import Backend, chosen_backend, fla_recurrence
 
 
 class Terms(NamedTuple):
@@ -55,12 +57,14 @@ def recurrence_step(terms: Terms, state_BHKV: Tensor) -> tuple[Tensor, Tensor]:
     return torch.einsum("bhk,bhkv->bhv", q_BHK, next_BHKV), next_BHKV
 
 
-def run_recurrence(terms: Terms, *, chunk_len: int, backend: Literal["auto", "torch", "fla"]) -> Tensor:
-    """Run the recurrence from a zero state, in chunks; returns y_BLHV.
+def run_recurrence(terms: Terms, *, chunk_len: int, backend: Backend) -> Tensor:
+    """Run the recurrence from a zero state over all positions, by the backend's kernels; returns y_BLHV.
 
     Raises:
         MixerError: If the backend `fla` is asked for and is not there, or cannot run these terms.
     """
+    if chosen_backend(backend, terms.v.device, terms) == "fla":
+        return fla_recurrence(terms)
     return chunked_recurrence(terms, chunk_len=chunk_len)
 
 
