@@ -62,12 +62,13 @@ def _summary(cls: type) -> str:
 
 def _options(model: type[BaseModel], *, without: set[str]) -> str:
     fields = {name: field.default for name, field in model.model_fields.items() if name not in without}
-    return ", ".join(
-        name if value is PydanticUndefined else f"{name}: {_plain(value)}" for name, value in fields.items()
-    )
+    shown = (name if value is PydanticUndefined else f"{name}: {_plain(value)}" for name, value in fields.items())
+    return ", ".join(shown) or "no options"
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if value is None:
+        return "null"
     return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)

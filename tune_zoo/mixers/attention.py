@@ -1,4 +1,4 @@
-"""Causal softmax attention, and what it shares with attention to a window.
+"""Causal softmax attention. What it shares with attention to a window stands here too.
 
 B batch, L positions, Q query positions, H heads, C channels a head, D = H·C.
 """
