@@ -326,7 +326,8 @@ def run_layer(name: str, lengths: Sequence[int], settings: Settings) -> Outcome:
     other_BLD = torch.cat([x_BLD[:, :half], torch.randn_like(x_BLD[:, half:])], dim=1)
     with torch.no_grad(), torch.autocast(settings.device.type, dtype=torch.bfloat16):
         y_BLD, changed_BLD = (mixer.eval()(x)[:, :half].float() for x in (x_BLD, other_BLD))
-    future = float((y_BLD - changed_BLD).abs().max() / y_BLD.abs().max())
+    largest = max(float(y_BLD.abs().max()), torch.finfo(torch.float32).tiny)  # RWKV-7 starts with zeros
+    future = float((y_BLD - changed_BLD).abs().max()) / largest
     parameters = sum(parameter.numel() for parameter in mixer.parameters())
     return Outcome(parameters, future, [mixer.state_size(length) for length in lengths])
 

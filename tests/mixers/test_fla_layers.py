@@ -143,7 +143,11 @@ def refused(call):
             "config of sequence mixer 'fla:Averaging': layer_idx is set by the layer's",
         ),
         ("Sparse", {}, "config of sequence mixer 'fla:Sparse': num_heads: is required and was not given"),
-        ("Keeping", {"range_": [0.0, float("inf")]}, "config of sequence mixer 'fla:Keeping': Out of range float"),
+        (
+            "Keeping",
+            {"range_": [0.0, float("inf")]},
+            "config of sequence mixer 'fla:Keeping': range_ must hold fin",
+        ),
     ],
 )
 def test_a_wrong_name_or_argument(name, options, message):

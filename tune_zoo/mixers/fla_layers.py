@@ -57,10 +57,13 @@ class FlaConfig(MixerConfig):
     @model_validator(mode="before")
     @classmethod
     def _check_given(cls, data: Any) -> Any:
-        for name, whence in OURS.items():
-            if isinstance(data, Mapping) and name in data:
-                raise ValueError(f"{name} is set {whence} and must not be given, got {data[name]!r}")
-        json.dumps(data, allow_nan=False)  # a config is kept as JSON, which has no infinity
+        if not isinstance(data, Mapping):
+            return data
+        for name, value in data.items():
+            if name in OURS:
+                raise ValueError(f"{name} is set {OURS[name]} and must not be given, got {value!r}")
+            if value is not None and _plain(value) is None:  # a config is kept as JSON, which has no infinity
+                raise ValueError(f"{name} must hold finite plain values, got {value!r}")
         return data
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
@@ -246,7 +249,7 @@ def _config_class(layer_class: type[nn.Module]) -> type[FlaConfig]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a default as it is read back from YAML, or None where it cannot be written there."""
+    """Return a value as it is read back from JSON, or None where it cannot be written there."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError):
