@@ -47,9 +47,10 @@ from gpu_check import (
 
 from tune_zoo import __version__
 from tune_zoo.mixers.base import SequenceMixer
-from tune_zoo.mixers.fla_kernels import fault_of_kernels, fla_recurrence, import_fla
 from tune_zoo.mixers.fla_layers import NOT_MIXERS
-from tune_zoo.mixers.recurrence import Terms, chunked_recurrence
+from tune_zoo.mixers.ops.chunks import chunked_recurrence
+from tune_zoo.mixers.ops.fla_kernels import fault_of_kernels, fla_recurrence, import_fla
+from tune_zoo.mixers.ops.recurrence import Terms
 from tune_zoo.mixers.registry import MIXERS, build, mixer_class, parse_config
 from tune_zoo.trainer import device_kind
 

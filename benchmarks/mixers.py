@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from tune_zoo.mixers.ops import direct_conv, fft_conv
+from tune_zoo.mixers.ops.convolution import direct_conv, fft_conv
 from tune_zoo.mixers.registry import MIXERS, build, parse_config
 
 ENTRIES: Mapping[str, tuple[str, dict[str, Any]]] = {

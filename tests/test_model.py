@@ -9,6 +9,7 @@ import torch
 from conftest import HYBRID, trial
 
 from tune_zoo.errors import MixerError
+from tune_zoo.mixers.attention import Attention
 from tune_zoo.mixers.base import take
 from tune_zoo.model import RecallModel, build_model
 
@@ -115,3 +116,11 @@ def test_heads_that_do_not_divide_the_width() -> None:
     mixer = spec.model.mixer.model_copy(update={"name": "attention", "config": {"num_heads": 3}})
     with pytest.raises(MixerError, match="num_heads"):
         build_model(spec.model.model_copy(update={"mixer": mixer}), spec.task, seed=0)
+
+
+def test_a_mixer_may_keep_its_initial_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = model_of("attention").blocks[0].mixer.qkv_proj
+    monkeypatch.setattr(Attention, "keeps_initial_weights", True)
+    kept = model_of("attention")
+    assert not torch.equal(kept.blocks[0].mixer.qkv_proj.weight, drawn.weight)
+    assert kept.blocks[0].mixer.qkv_proj.bias.any()  # as torch draws it; the schemes have zero

@@ -50,14 +50,14 @@ def test_one_mixer_on_two_tasks(space_file: Any) -> None:
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        ({"vocab_size": 32}, r"task of mixer 'base_conv'.name: is required \(known: "),
-        ({"name": "mqar", "seq_len": 8}, "task of mixer 'base_conv'.seq_len: is an axis, got 8; give it under axes"),
-        ({"name": "mqra", "vocab_size": 32}, "task of mixer 'base_conv': 'mqra' is not known; did you mean 'mqar'"),
-        ({"name": "associative_recall"}, "task of mixer 'base_conv': associative_recall.vocab_size: is required"),
+        ({"vocab_size": 32}, r"name: is required \(known: "),
+        ({"name": "mqar", "seq_len": 8}, "seq_len: is an axis, got 8; give it under axes"),
+        ({"name": "mqra", "vocab_size": 32}, "'mqra' is not known; did you mean 'mqar'"),
+        ({"name": "associative_recall"}, "associative_recall.vocab_size: is required"),
     ],
 )
 def test_a_mixers_own_task_is_checked(space_file: Any, task: dict[str, Any], said: str) -> None:
-    with pytest.raises(SpaceError, match=said):
+    with pytest.raises(SpaceError, match=f"task of mixer 'base_conv'.* ?{said}"):
         plan_of(space_file, mixers=[{"name": "base_conv", "task": task}])
 
 

@@ -125,10 +125,20 @@ def build_model(spec: ModelSpec, task: TaskSpec, *, seed: int) -> RecallModel:
 def initialise(model: RecallModel, spec: ModelSpec) -> None:
     """Draw every linear and embedding weight anew by the scheme `spec.init`; biases of linear layers become 0.
 
+    Mixers that keep their initial weights are left as they are.
+
     `fan_in` decides whether attention leaves the 1/k plateau at all on a CPU budget; `zoology` is the public
     code's: 0.02 everywhere, and 0.02/√(2·layers) for the projections that write into the residual stream.
     """
+    kept = {
+        part
+        for mixer in model.modules()
+        if isinstance(mixer, SequenceMixer) and mixer.keeps_initial_weights
+        for part in mixer.modules()
+    }
     for name, module in model.named_modules():
+        if module in kept:
+            continue
         if isinstance(module, nn.Embedding):
             nn.init.normal_(module.weight, std=0.02 if spec.init == "zoology" else spec.d_model**-0.5)
         if isinstance(module, nn.Linear):

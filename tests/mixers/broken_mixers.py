@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
-from tune_zoo.mixers.ops import causal_conv
+from tune_zoo.mixers.ops.convolution import causal_conv
 
 
 class Decay(SequenceMixer):

@@ -9,7 +9,7 @@ import torch
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import SequenceMixer
-from tune_zoo.mixers.filters import ExplicitLongFilter, ImplicitLongFilter, ShortFilter
+from tune_zoo.mixers.parts.filters import ExplicitLongFilter, ImplicitLongFilter, ShortFilter
 from tune_zoo.mixers.registry import build, parse_config
 from tune_zoo.testing import SequenceMixerConformance
 

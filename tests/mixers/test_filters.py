@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tune_zoo.mixers.filters import (
+from tune_zoo.mixers.parts.filters import (
     ExplicitLongFilter,
     ImplicitLongFilter,
     ShortFilter,

@@ -11,7 +11,8 @@ import fla_fakes
 import pytest
 import torch
 
-from tune_zoo.mixers import fla_kernels, fla_layers
+from tune_zoo.mixers import fla_layers
+from tune_zoo.mixers.ops import fla_kernels
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 CPU = torch.device("cpu")

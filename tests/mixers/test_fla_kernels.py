@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from tune_zoo.errors import MixerError
-from tune_zoo.mixers import fla_kernels
-from tune_zoo.mixers.fla_kernels import chosen_backend, fault_of_kernels, fla_recurrence
-from tune_zoo.mixers.recurrence import Terms, chunked_recurrence
+from tune_zoo.mixers.ops import fla_kernels
+from tune_zoo.mixers.ops.chunks import chunked_recurrence
+from tune_zoo.mixers.ops.fla_kernels import chosen_backend, fault_of_kernels, fla_recurrence
+from tune_zoo.mixers.ops.recurrence import Terms
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 B, L, H = 2, 11, 3

@@ -27,8 +27,9 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.linear_attention import normalised
-from tune_zoo.mixers.matrix_state import MatrixStateMixer
-from tune_zoo.mixers.recurrence import Terms, chunked_recurrence, recurrence_step
+from tune_zoo.mixers.ops.chunks import chunked_recurrence
+from tune_zoo.mixers.ops.recurrence import Terms, recurrence_step
+from tune_zoo.mixers.parts.matrix_state import MatrixStateMixer
 from tune_zoo.mixers.registry import build, parse_config
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -45,32 +45,32 @@ class Mutation(NamedTuple):
 CAUGHT_BY_CAUSALITY = [
     Mutation("attention", "no mask", "attention:Attention.attend", "is_causal=True", "is_causal=False"),
     Mutation("sliding_window", "a key too many", "sliding_window:_seen", "<= query_W1", "<= query_W1 + 1"),
-    Mutation("long_conv", "a transform that wraps around", "ops:_FFTConv.forward",
+    Mutation("long_conv", "a transform that wraps around", "ops.convolution:_FFTConv.forward",
              "length + num_taps - 1", "length"),
-    Mutation("linear_attention", "a diagonal too many", "recurrence:_Chunks._pairs",
+    Mutation("linear_attention", "a diagonal too many", "ops.chunks:_Chunks._pairs",
              "(x @ k.transpose(-1, -2)).tril(diagonal)", "(x @ k.transpose(-1, -2)).tril(diagonal + 1)"),
-    Mutation("mamba2", "a mask that begins too late", "recurrence:_Chunks._pairs",
+    Mutation("mamba2", "a mask that begins too late", "ops.chunks:_Chunks._pairs",
              "triu(diagonal + 1)", "triu(diagonal + 2)"),
     Mutation("input_dependent_conv", "matches of the whole row", "input_dependent_conv:InputDependentConv.forward",
              "match_BLT.cumsum(1)", "match_BLT.sum(1, keepdim=True).expand_as(match_BLT)"),
 ]
 
 CAUGHT_BY_AGREEMENT = [
-    Mutation("base_conv", "no bias", "conv_mixer:ConvMixer.convolve", " + bias", ""),
+    Mutation("base_conv", "no bias", "parts.conv_mixer:ConvMixer.convolve", " + bias", ""),
     Mutation("hyena", "no first gate", "hyena:Hyena.forward", "x1_BLD * v_BLD", "v_BLD"),
     Mutation("h3", "no skip", "h3:DiagonalSSM.taps", "torch.cat([taps_JH[:1] + skip_H, taps_JH[1:]])", "taps_JH"),
     Mutation("h3", "powers that begin at one", "h3:DiagonalSSM.taps", "* powers_r)", "* (powers_r + 1))"),
     Mutation("rwkv4", "no decay", "rwkv4:RWKV4._sums_before",
              "before_BLD - w_D - maximum_BLD", "before_BLD - maximum_BLD"),
-    Mutation("gla", "a decay too few", "recurrence:_Chunks._pairs",
+    Mutation("gla", "a decay too few", "ops.chunks:_Chunks._pairs",
              "middle - self.decays", "middle - self.decays_before"),
-    Mutation("delta_net", "nothing removed within a chunk", "recurrence:_Chunks._with_removal",
+    Mutation("delta_net", "nothing removed within a chunk", "ops.chunks:_Chunks._with_removal",
              " - self._read(self.a, b)", ""),
-    Mutation("gated_delta_net", "a removal that sees the state decayed", "recurrence:_Chunks._read",
+    Mutation("gated_delta_net", "a removal that sees the state decayed", "ops.chunks:_Chunks._read",
              "self.decays_before", "self.decays"),
-    Mutation("rwkv7", "nothing written by the own chunk", "recurrence:_Chunks._with_removal",
+    Mutation("rwkv7", "nothing written by the own chunk", "ops.chunks:_Chunks._with_removal",
              " + self._seen(self.q, self.k) @ self.v", ""),
-    Mutation("mamba", "decays that do not add up over a block", "selective_scan:_scan_blocks",
+    Mutation("mamba", "decays that do not add up over a block", "ops.selective_scan:_scan_blocks",
              "kept[:, :, t].mul_(kept[:, :, t - 1])", "pass"),
     Mutation("input_dependent_conv", "no threshold", "input_dependent_conv:InputDependentConv._read",
              " - largest_BQM[..., -1:]", ""),
@@ -79,45 +79,46 @@ CAUGHT_BY_AGREEMENT = [
 ]
 
 CAUGHT_BY_AGREEMENT_OF_GRADIENTS = [
-    Mutation("base_conv", "a product for a correlation", "ops:_FFTConv.backward", "taps_DF.conj()", "taps_DF"),
-    Mutation("rwkv4", "a factor of the position itself", "scan:_Scan.backward",
+    Mutation("base_conv", "a product for a correlation", "ops.convolution:_FFTConv.backward",
+             "taps_DF.conj()", "taps_DF"),
+    Mutation("rwkv4", "a factor of the position itself", "ops.scan:_Scan.backward",
              "[a_BLX[:, 1:], torch.zeros_like(a_BLX[:, :1])]", "[a_BLX]"),
-    Mutation("mamba", "the state after a step for that before", "selective_scan:_SelectiveScan.backward",
+    Mutation("mamba", "the state after a step for that before", "ops.selective_scan:_SelectiveScan.backward",
              "mul_(h[:, :, :-1])", "mul_(h[:, :, 1:])"),
 ]
 
 CAUGHT_OVER_SEVERAL_CHUNKS = [
     Mutation("sliding_window", "a key too many behind", "sliding_window:_seen",
              "key_U > query_W1", "key_U >= query_W1"),
-    Mutation("based", "chunks before forgotten", "recurrence:_Chunks.outputs",
+    Mutation("based", "chunks before forgotten", "ops.chunks:_Chunks.outputs",
              "self._from_start(self.q, self.decays) @ states + ", ""),
-    Mutation("mamba2", "no decay from a chunk's start", "recurrence:_Chunks._from_start", "x * decays.exp()", "x"),
-    Mutation("retnet", "no decay from chunk to chunk", "recurrence:_Chunks._carried",
+    Mutation("mamba2", "no decay from a chunk's start", "ops.chunks:_Chunks._from_start", "x * decays.exp()", "x"),
+    Mutation("retnet", "no decay from chunk to chunk", "ops.chunks:_Chunks._carried",
              "ends[:, :, chunk] * state", "state"),
-    Mutation("delta_net", "nothing removed from chunk to chunk", "recurrence:_Chunks._carried",
+    Mutation("delta_net", "nothing removed from chunk to chunk", "ops.chunks:_Chunks._carried",
              "after + mixed[:, :, chunk] @ state", "after"),
-    Mutation("gla", "a decay too many to a chunk's end", "recurrence:_Chunks._to_end",
+    Mutation("gla", "a decay too many to a chunk's end", "ops.chunks:_Chunks._to_end",
              "] - self.decays)", "] - self.decays_before)"),
 ]
 
 CAUGHT_AT_POSITIONS = [
     Mutation("attention", "no mask", "attention:SoftmaxMixer.forward_at", "(behind_BQL >= 0) & ", ""),
     Mutation("hyena", "no bias", "hyena:Hyena.forward_at", " + short.bias[:d]", ""),
-    Mutation("retnet", "gates of other positions", "matrix_state:MatrixStateMixer.forward_at",
+    Mutation("retnet", "gates of other positions", "parts.matrix_state:MatrixStateMixer.forward_at",
              "take(x_BLD, at_BQ))", "take(x_BLD, at_BQ.flip(1)))"),
     Mutation("hybrid", "one part for all", "hybrid:Hybrid.forward_at",
              "for mixer in self._mixers())", "for mixer in [self.parts[0]])"),
 ]
 
 CAUGHT_BY_STATE_SIZE = [
-    Mutation("base_conv", "an input kept too long", "conv_mixer:ConvMixer.convolve_step",
+    Mutation("base_conv", "an input kept too long", "parts.conv_mixer:ConvMixer.convolve_step",
              "self.filter.num_taps + 1", "self.filter.num_taps"),
     Mutation("sliding_window", "a key kept too long", "attention:SoftmaxMixer.step",
              "+ 1 - self.reach", "- self.reach"),
 ]
 
 CAUGHT_IN_FLOAT32 = [
-    Mutation("mamba2", "exponentials before the mask", "recurrence:_Chunks._pairs",
+    Mutation("mamba2", "exponentials before the mask", "ops.chunks:_Chunks._pairs",
              "exponents.masked_fill(later, -torch.inf).exp()", "exponents.exp().masked_fill(later, 0)"),
 ]
 
@@ -125,7 +126,8 @@ SHARED = [
     Mutation("linear_attention", "no normaliser", "linear_attention:normalised", " / read[..., -1:]", ""),
     Mutation("delta_net", "keys of any norm", "delta_net:DeltaNet.terms",
              "q, k = F.normalize(q, dim=-1), F.normalize(k, dim=-1)", "pass"),
-    Mutation("gla", "a gate lost", "matrix_state:HeadNorm.forward", "normed * F.silu(gate)", "normed + 0 * gate"),
+    Mutation("gla", "a gate lost", "parts.matrix_state:HeadNorm.forward",
+             "normed * F.silu(gate)", "normed + 0 * gate"),
 ]
 # fmt: on
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from tune_zoo.mixers import ops
 from tune_zoo.mixers.base import take
-from tune_zoo.mixers.ops import causal_conv, causal_conv_at, direct_conv, fft_conv, fft_size
+from tune_zoo.mixers.ops import convolution as ops
+from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at, direct_conv, fft_conv, fft_size
 
 FORMS = [direct_conv, fft_conv]
 SHAPES = [(1, 1), (2, 1), (5, 3), (9, 9), (16, 10), (33, 33)]  # positions, taps

@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.gla import LEAST_LOG_DECAY
-from tune_zoo.mixers.recurrence import Terms, chunked_recurrence, recurrence_step
+from tune_zoo.mixers.ops.chunks import chunked_recurrence
+from tune_zoo.mixers.ops.recurrence import Terms, recurrence_step
 from tune_zoo.mixers.rwkv7 import LOG_DECAY_SCALE
 
 B, H, K, V = 2, 2, 3, 4

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tune_zoo.mixers.scan import scan
+from tune_zoo.mixers.ops.scan import scan
 
 
 def by_loop(a_BLX: Tensor, b_BLX: Tensor) -> Tensor:

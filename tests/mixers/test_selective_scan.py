@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tune_zoo.mixers import selective_scan as module
-from tune_zoo.mixers.selective_scan import selective_scan
+from tune_zoo.mixers.ops import selective_scan as module
+from tune_zoo.mixers.ops.selective_scan import selective_scan
 
 NAMES = ("Δ", "w", "B", "C", "A")
 Inputs = list[Tensor]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tune_zoo.mixers.short_conv import ShortConv, shifted
+from tune_zoo.mixers.parts.short_conv import ShortConv, shifted
 
 by_options = pytest.mark.parametrize(
     ("num_taps", "silu"), [(1, False), (1, True), (3, False), (4, True), (9, True)]

@@ -34,11 +34,14 @@ class SequenceMixer(nn.Module, ABC):
         wants_positions: Whether the model is to add learned position embeddings to its input.
         no_weight_decay: Names of parameters that weight decay leaves alone, such as the logarithms of decay rates,
             which it would drive to a rate that nobody chose.
+        keeps_initial_weights: Whether its linear layers keep what its constructor gave them, rather than be drawn
+            anew by the model's scheme.
     """
 
     Config: ClassVar[type[MixerConfig]]
     wants_positions: bool = False
     no_weight_decay: ClassVar[frozenset[str]] = frozenset()
+    keeps_initial_weights: ClassVar[bool] = False
 
     def __init__(self, config: Any, *, d_model: int, seq_len: int, layer_idx: int, num_layers: int) -> None:
         super().__init__()

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from tune_zoo.mixers.base import State, take
-from tune_zoo.mixers.conv_mixer import Bias, ConvConfig, ConvMixer
-from tune_zoo.mixers.filters import WithIdentity
+from tune_zoo.mixers.parts.conv_mixer import Bias, ConvConfig, ConvMixer
+from tune_zoo.mixers.parts.filters import WithIdentity
 
 
 class BaseConvConfig(ConvConfig):

@@ -12,7 +12,7 @@ from pydantic import PositiveInt
 from torch import Tensor
 
 from tune_zoo.mixers.linear_attention import NormalisedMixer
-from tune_zoo.mixers.matrix_state import ShortConvConfig, check_heads
+from tune_zoo.mixers.parts.matrix_state import ShortConvConfig, check_heads
 
 
 class BasedConfig(ShortConvConfig):

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from tune_zoo.errors import MixerError, nearest
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State
-from tune_zoo.mixers.fla_kernels import import_fla, in_one_line, refuse_cpu
+from tune_zoo.mixers.ops.fla_kernels import import_fla, in_one_line, refuse_cpu
 
 PREFIX = "fla:"
 WIDTH_NAMES = ("hidden_size", "d_model")
@@ -112,7 +112,7 @@ def _check_width(config_class: type[FlaConfig], config_json: str, d_model: int) 
 
 
 class FlaMixer(SequenceMixer):
-    """A layer of flash-linear-attention, with its own initialisation up to what the model draws anew.
+    """A layer of flash-linear-attention, with the initial weights of its own.
 
     It has no recurrence here: the state is a cache of the package's own, of any make, and `step` raises
     MixerError. So the conformance suite does not apply; `benchmarks/fla_check.py` runs every layer on a GPU.
@@ -120,6 +120,7 @@ class FlaMixer(SequenceMixer):
 
     Config: ClassVar[type[MixerConfig]] = FlaConfig
     config: FlaConfig
+    keeps_initial_weights = True
 
     def __init__(self, config: FlaConfig, *, d_model: int, seq_len: int, layer_idx: int, num_layers: int) -> None:
         super().__init__(config, d_model=d_model, seq_len=seq_len, layer_idx=layer_idx, num_layers=num_layers)

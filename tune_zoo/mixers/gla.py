@@ -13,8 +13,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.errors import MixerError
-from tune_zoo.mixers.matrix_state import HeadNorm, MatrixStateMixer, Projections, ShortConvConfig, check_heads
-from tune_zoo.mixers.recurrence import Terms
+from tune_zoo.mixers.ops.recurrence import Terms
+from tune_zoo.mixers.parts.matrix_state import (
+    HeadNorm,
+    MatrixStateMixer,
+    Projections,
+    ShortConvConfig,
+    check_heads,
+)
 
 TEMPERATURE = 16  # τ of the paper: decays start near 1
 LEAST_LOG_DECAY = -5.0  # a position; it keeps e^(sum over a chunk) finite in float32 and forgets all but 0.7 %

@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
-from tune_zoo.mixers.ops import causal_conv, causal_conv_at
+from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at
 
 MIN_STEP, MAX_STEP = 1e-3, 1e-1  # of Δ, drawn log-uniformly
 

@@ -9,9 +9,9 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State
-from tune_zoo.mixers.filters import ImplicitLongFilter
-from tune_zoo.mixers.ops import causal_conv, causal_conv_at
-from tune_zoo.mixers.short_conv import ShortConv
+from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at
+from tune_zoo.mixers.parts.filters import ImplicitLongFilter
+from tune_zoo.mixers.parts.short_conv import ShortConv
 
 # What is left of the window after the fraction 0.3 (the last channel) and 1.5 (the first) of the sequence.
 WINDOW_TARGET = 1e-2

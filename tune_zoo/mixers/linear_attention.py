@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from tune_zoo.mixers.matrix_state import MatrixStateMixer, Projections, ShortConvConfig, check_heads
-from tune_zoo.mixers.recurrence import Terms
+from tune_zoo.mixers.ops.recurrence import Terms
+from tune_zoo.mixers.parts.matrix_state import MatrixStateMixer, Projections, ShortConvConfig, check_heads
 
 
 class LinearAttentionConfig(ShortConvConfig):

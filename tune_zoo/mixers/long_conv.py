@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from tune_zoo.mixers.base import State
-from tune_zoo.mixers.conv_mixer import ConvConfig, ConvMixer
+from tune_zoo.mixers.parts.conv_mixer import ConvConfig, ConvMixer
 
 
 class LongConvConfig(ConvConfig):

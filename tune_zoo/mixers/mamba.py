@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
-from tune_zoo.mixers.decay_rates import step_bias
-from tune_zoo.mixers.matrix_state import Projections
-from tune_zoo.mixers.selective_scan import selective_scan
+from tune_zoo.mixers.ops.selective_scan import selective_scan
+from tune_zoo.mixers.parts.decay_rates import step_bias
+from tune_zoo.mixers.parts.matrix_state import Projections
 
 
 class MambaConfig(MixerConfig):

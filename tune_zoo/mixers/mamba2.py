@@ -13,9 +13,15 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from tune_zoo.mixers.decay_rates import HeadDecay
-from tune_zoo.mixers.matrix_state import MatrixStateConfig, MatrixStateMixer, Projections, RMSNorm, check_heads
-from tune_zoo.mixers.recurrence import Terms
+from tune_zoo.mixers.ops.recurrence import Terms
+from tune_zoo.mixers.parts.decay_rates import HeadDecay
+from tune_zoo.mixers.parts.matrix_state import (
+    MatrixStateConfig,
+    MatrixStateMixer,
+    Projections,
+    RMSNorm,
+    check_heads,
+)
 
 
 class Mamba2Config(MatrixStateConfig):

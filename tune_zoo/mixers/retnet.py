@@ -12,8 +12,14 @@ from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from tune_zoo.errors import MixerError
-from tune_zoo.mixers.matrix_state import HeadNorm, MatrixStateMixer, Projections, ShortConvConfig, check_heads
-from tune_zoo.mixers.recurrence import Terms
+from tune_zoo.mixers.ops.recurrence import Terms
+from tune_zoo.mixers.parts.matrix_state import (
+    HeadNorm,
+    MatrixStateMixer,
+    Projections,
+    ShortConvConfig,
+    check_heads,
+)
 
 
 class RetNetConfig(ShortConvConfig):

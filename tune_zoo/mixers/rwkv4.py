@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
-from tune_zoo.mixers.scan import scan
-from tune_zoo.mixers.short_conv import shifted
+from tune_zoo.mixers.ops.scan import scan
+from tune_zoo.mixers.parts.short_conv import shifted
 
 
 class RWKV4Config(MixerConfig):

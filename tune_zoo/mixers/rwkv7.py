@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.base import State
-from tune_zoo.mixers.matrix_state import Front, MatrixStateConfig, MatrixStateMixer, check_heads
-from tune_zoo.mixers.recurrence import Terms
-from tune_zoo.mixers.short_conv import shifted
+from tune_zoo.mixers.ops.recurrence import Terms
+from tune_zoo.mixers.parts.matrix_state import Front, MatrixStateConfig, MatrixStateMixer, check_heads
+from tune_zoo.mixers.parts.short_conv import shifted
 
 LOG_DECAY_SCALE = -math.exp(-0.5)  # of a sigmoid: no channel keeps less than 0.545 of itself a position
 

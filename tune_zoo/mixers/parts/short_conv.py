@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.base import State
-from tune_zoo.mixers.ops import causal_conv
+from tune_zoo.mixers.ops.convolution import causal_conv
 
 
 class ShortConv(nn.Module):

@@ -13,16 +13,14 @@ import importlib
 import sys
 import warnings
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.errors import MixerError
-
-if TYPE_CHECKING:  # recurrence.py imports this module
-    from tune_zoo.mixers.recurrence import Terms
+from tune_zoo.mixers.ops.recurrence import Terms
 
 Backend = Literal["auto", "torch", "fla"]
 

@@ -15,8 +15,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.errors import nearest
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State
-from tune_zoo.mixers.filters import ExplicitLongFilter, Filter, ImplicitLongFilter, ShortFilter
-from tune_zoo.mixers.ops import causal_conv, causal_conv_at
+from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at
+from tune_zoo.mixers.parts.filters import ExplicitLongFilter, Filter, ImplicitLongFilter, ShortFilter
 
 LONG_KERNELS = ("long", "implicit")
 

@@ -14,9 +14,10 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
-from tune_zoo.mixers.fla_kernels import Backend
-from tune_zoo.mixers.recurrence import Terms, recurrence_step, run_recurrence
-from tune_zoo.mixers.short_conv import ShortConv
+from tune_zoo.mixers.ops.chunks import chunked_recurrence
+from tune_zoo.mixers.ops.fla_kernels import Backend, chosen_backend, fla_recurrence
+from tune_zoo.mixers.ops.recurrence import Terms, recurrence_step
+from tune_zoo.mixers.parts.short_conv import ShortConv
 
 
 class MatrixStateConfig(MixerConfig):
@@ -141,7 +142,9 @@ class MatrixStateMixer(SequenceMixer, ABC):
     def _read(self, streams_BLX: Tensor, x_BLD: Tensor) -> Tensor:
         positions_L = torch.arange(x_BLD.shape[1], device=x_BLD.device)
         terms = self.terms(streams_BLX, x_BLD, positions_L)
-        return run_recurrence(terms, chunk_len=self.config.chunk_len, backend=self.config.backend)
+        if chosen_backend(self.config.backend, x_BLD.device, terms) == "fla":
+            return fla_recurrence(terms)
+        return chunked_recurrence(terms, chunk_len=self.config.chunk_len)
 
     def initial_state(self, batch_size: int, *, dtype: torch.dtype, device: torch.device) -> State:
         """Return a zero matrix a head, B H K V, and the front's state."""
