@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from analysis.errors import AnalysisError
+from analysis.fit_result import sentences
 from analysis.read import read_table
 from analysis.report import write_report
 from analysis.summary import Analysis, analyse
@@ -74,8 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"error: {error}\n")
         return 2
     sys.stdout.write(f"{overview(analysis)}\n\n")
-    for fit in analysis.fits:
-        sys.stdout.write(f"{fit.sentence()}.\n")
+    for sentence in sentences(analysis.fits):
+        sys.stdout.write(f"{sentence}.\n")
     sys.stdout.write(f"\nWrote {', '.join(file.name for file in files)} to {options.out}\n")
     return 0
 

@@ -25,11 +25,9 @@ def next_trials(widths: Sequence[MinimalWidth]) -> list[str]:
     Returns:
         Clauses such as "try d_model 8, 16 and 32 at seq_len 64 and 512"; at least one. Widths are even.
     """
-    advice = _narrower(widths) + _wider(widths)
     if len(widths) < MIN_BRACKETED:
-        advice.append(f"try another sequence length, such as seq_len {4 * widths[0].seq_len}")
-    if not advice:
-        advice = _between(widths)
+        return [f"try another sequence length, such as seq_len {4 * widths[0].seq_len}"]
+    advice = _narrower(widths) + _wider(widths) or _between(widths)
     return advice or [f"try {SEEDS} more seeds on both sides of each interval, or a wider range of seq_len"]
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.cross_check import CrossCheck
 from analysis.law import LawPosterior
 from analysis.length_posterior import LengthPosterior
 from analysis.minimal_width import MinimalWidth
-from analysis.text import interval, number, odds
-from analysis.verdict import Verdict
+from analysis.text import interval, listed, number, odds
+from analysis.verdict import MIN_BRACKETED, Verdict
 
 TIED = "seq_len and num_kv_pairs are tied in this table, so b mixes both"
 
@@ -61,16 +62,24 @@ class FitResult:
         """Whether the number of pairs changes with the length inside this fit."""
         return len(self.num_kv_pairs) > 1
 
+    @property
+    def has_law(self) -> bool:
+        """Whether there are the lengths that an exponent needs; with fewer, its posterior is its prior."""
+        return len(self.widths) >= MIN_BRACKETED
+
     def exponent(self) -> str:
-        """`0.69 [0.40, 0.96]`: the posterior median of b and its 95 % interval."""
-        return f"{number(self.law.b_median)} {interval(self.law.b_interval)}"
+        """`0.69 [0.40, 0.96]`, the posterior median of b and its 95 % interval; a dash where there is no law."""
+        return f"{number(self.law.b_median)} {interval(self.law.b_interval)}" if self.has_law else "—"
 
     def sentence(self) -> str:
         """The verdict in one sentence, without a full stop."""
-        tied = f" ({TIED})" if self.tied else ""
-        return f"{self.label}: {self._clauses()}{tied}"
+        return f"{self.label}: {self.clauses()}"
 
-    def _clauses(self) -> str:
+    def clauses(self) -> str:
+        """The sentence without the mixer's name."""
+        return f"{self._verdict()} ({TIED})" if self.tied else self._verdict()
+
+    def _verdict(self) -> str:
         constant = f"constant excluded (odds {odds(self.law.odds_constant)})"
         linear = f"linear excluded (odds {odds(self.law.odds_linear)})"
         match self.verdict:
@@ -81,7 +90,8 @@ class FitResult:
             case Verdict.POWER_LAW:
                 return f"power law, d* ∝ N^{self.exponent()}; {constant}, {linear}"
             case _:
-                return f"undetermined, b = {self.exponent()}; " + "; ".join([self.reason, *self.advice])
+                found = f", b = {self.exponent()}; " if self.has_law else ": "
+                return f"undetermined{found}" + "; ".join([self.reason, *self.advice])
 
     def to_dict(self) -> dict[str, object]:
         """The fit as plain values that JSON can hold.
@@ -139,6 +149,14 @@ class FitResult:
             "notes": "; ".join(self.notes),
             "sentence": self.sentence(),
         }
+
+
+def sentences(fits: Sequence[FitResult]) -> list[str]:
+    """The verdicts, a sentence each without a full stop; mixers of which the same is said share one."""
+    labels: dict[str, list[str]] = {}
+    for fit in fits:
+        labels.setdefault(fit.clauses(), []).append(fit.label)
+    return [f"{listed(same)}: {clauses}" for clauses, same in labels.items()]
 
 
 def _finite(value: float) -> float | None:

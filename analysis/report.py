@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.fit_result import FitResult
+from analysis.fit_result import FitResult, sentences
 from analysis.markdown import bullets, plain, table, verbatim
 from analysis.output import put_all, render
 from analysis.posterior import B
@@ -103,7 +103,7 @@ def write_report(
 def report_text(analysis: Analysis, *, heading: str, about: Mapping[str, str]) -> str:
     """Compose `report.md`; arguments as those of `write_report`."""
     sections = {
-        "Verdict": bullets([f"{plain(fit.sentence())}." for fit in analysis.fits]),
+        "Verdict": bullets([f"{plain(sentence)}." for sentence in sentences(analysis.fits)]),
         "Minimal widths": _widths(analysis),
         "Figures": f"{_FIGURES}\n\n{_STATES}" if len(analysis.states) else _FIGURES,
         "How to read the verdict": _READING,

@@ -51,7 +51,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         for seq_len in (8, 16):
             spec = trial(model={"d_model": width}, task={"seq_len": seq_len})
             accuracy = 1.0 if width >= seq_len else 0.4
-            result = TrialResult(status=Status.SOLVED, message="", accuracy=accuracy)
+            result = TrialResult(status=Status.SOLVED, message="", accuracy=accuracy, state_size=2 * width)
             write_record(tmp_path / "results" / "quickstart", make_record(spec, result, num_threads=1))
     monkeypatch.chdir(tmp_path)
     (block,) = blocks("python")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from analysis import DEFAULT_THRESHOLD, FitResult, Verdict, analyse, minimal_widths
 from analysis.errors import AnalysisError
+from analysis.fit_result import sentences
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,21 @@ def test_published_table_attention(zoology):
     assert "try d_model 8, 16 and 32 at seq_len 64 and 512" in fit.sentence()
     assert fit.tied
     assert "so b mixes both" in fit.sentence()
+
+
+def test_one_length_has_no_law_and_is_said_once():
+    tables = [table_of(lambda n: 20, seq_lens=[32], mixer=mixer) for mixer in ("h3", "attention")]
+    fits = analyse(pd.concat(tables), 0.95).fits
+    assert [fit.exponent() for fit in fits] == ["—", "—"]
+    assert sentences(fits) == [
+        "attention and h3: undetermined: an exponent needs two sequence lengths at least, and only 32 was tried; "
+        "try another sequence length, such as seq_len 128"
+    ]
+
+
+def test_sentences_that_differ_stay_apart(zoology):
+    fits = analyse(zoology, 0.9).fits
+    assert sentences(fits) == [fit.sentence() for fit in fits]
 
 
 def test_trained_table(cpu_scale):

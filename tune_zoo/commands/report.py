@@ -11,6 +11,7 @@ from rich.console import Console
 
 import tune_zoo
 from analysis import DEFAULT_THRESHOLD, Analysis, analyse, read_table, write_report
+from analysis.fit_result import sentences
 from tune_zoo.errors import StoreError
 from tune_zoo.plan import Plan
 from tune_zoo.space_file import known_spaces, question
@@ -29,8 +30,8 @@ def show(results: Analysis, console: Console) -> None:
     """Print the minimal widths and a verdict a mixer."""
     console.print(f"minimal width (fails, solves] at accuracy ≥ {results.threshold:g}")
     console.print(widths_table(results))
-    for fit in results.fits:
-        console.print(fit.sentence(), soft_wrap=True)
+    for sentence in sentences(results.fits):
+        console.print(sentence, soft_wrap=True)
 
 
 def fit(table: Path, *, threshold: float | None, as_json: bool, console: Console) -> None:
