@@ -30,10 +30,11 @@ def rate_factor(step: int, *, total_steps: int, spec: OptimizerSpec) -> float:
 def build_optimizer(model: nn.Module, spec: OptimizerSpec, *, total_steps: int) -> tuple[AdamW, LambdaLR]:
     """Build the optimiser: weight decay on every parameter, as in the public code, that no mixer exempts."""
     free = {
-        id(module.get_parameter(name))
+        id(parameter)
         for module in model.modules()
         if isinstance(module, SequenceMixer)
-        for name in module.no_weight_decay
+        for name, parameter in module.named_parameters()
+        if name in module.no_weight_decay
     }
     parameters = list(model.parameters())
     groups = [

@@ -104,6 +104,7 @@ class _Training:
         self.started = started
         self.deadline = deadline
         self.model = build_model(spec.model, spec.task, seed=spec.seed).to(device)
+        self.state_size = self.model.state_size(spec.task.seq_len)  # now: a mixer that cannot say fails at once
         self.parameters = list(self.model.parameters())  # walking the modules at every step costs a tenth of it
         self.forward = torch.compile(self.model) if spec.training.compile else self.model
         self.optimizer, self.schedule = build_optimizer(
@@ -198,7 +199,7 @@ class _Training:
             examples_seen=self.examples_seen,
             examples_to_solve=self.risen_at if status is Status.SOLVED else None,
             num_params=self.model.num_params,
-            state_size=self.model.state_size(self.spec.task.seq_len),
+            state_size=self.state_size,
             seconds=time.monotonic() - self.started,
             device=device_kind(self.device),
             learning_curve=tuple(self.curve),
