@@ -69,15 +69,19 @@ def place_legends(figure: Figure, mixers: Mapping[str, Look], conventions: Seque
 def _fitted(
     figure: Figure, handles: Sequence[Artist], place: _Place, columns: Iterable[int], *, width: float = math.inf
 ) -> Legend:
-    """The legend with the first number of columns that fits into the width and the height of the figure."""
-    tries = [figure.legend(handles=handles, loc=place, ncols=n, frameon=False, fontsize="small") for n in columns]
-    sizes = [_size(legend) for legend in tries]
-    fits = [size[0] <= width and size[1] <= figure.get_figheight() for size in sizes]
-    chosen = tries[fits.index(True) if True in fits else -1]
-    for legend in tries:
-        if legend is not chosen:
-            legend.remove()
-    return chosen
+    """The legend with the first number of columns that fits the width and the figure's height, else the last."""
+    *but_last, last = columns
+    for n in but_last:
+        legend = _legend(figure, handles, place, n)
+        size = _size(legend)
+        if size[0] <= width and size[1] <= figure.get_figheight():
+            return legend
+        legend.remove()
+    return _legend(figure, handles, place, last)
+
+
+def _legend(figure: Figure, handles: Sequence[Artist], place: _Place, columns: int) -> Legend:
+    return figure.legend(handles=handles, loc=place, ncols=columns, frameon=False, fontsize="small")
 
 
 def _size(legend: Legend) -> tuple[float, float]:

@@ -32,8 +32,8 @@ sizes = pytest.mark.parametrize(("seq_len", "pairs", "vocab_size"), [(16, 4, 16)
 fillers = pytest.mark.parametrize("filler", ["zero", "random"])
 
 
-def accuracy(model: RecallModel, task: Task, num_rows: int = 2000) -> float:
-    return measure(model, task, num_rows=num_rows, seed=1).accuracy
+def accuracy(model: RecallModel, task: Task, num_positions: int = 32_000) -> float:
+    return measure(model, task, num_rows=num_positions // task.seq_len, seed=1).accuracy
 
 
 def mqar(seq_len: int, pairs: int, vocab_size: int, **options: Any) -> Mqar:
@@ -69,7 +69,7 @@ def test_attention_solves_the_other_forms(build: Callable[..., RecallModel], tas
 
 @attentions
 def test_attention_solves_long_rows(build: Callable[..., RecallModel]):
-    assert accuracy(build(vocab_size=32, seq_len=512), mqar(512, 15, 32, filler="random"), num_rows=100) == 1
+    assert accuracy(build(vocab_size=32, seq_len=512), mqar(512, 15, 32, filler="random")) == 1
 
 
 @sizes
@@ -121,14 +121,14 @@ def test_without_any_one_weight_it_fails(build: Callable[..., RecallModel], num_
     model, task = build(vocab_size=32, seq_len=64), few_distances(64, 8, 32, 4)
     parts = each_weight(model)
     assert len(parts) == num_parts
-    assert accuracy(model, task, 500) == 1
+    assert accuracy(model, task, 10_000) == 1
     for name, part in parts:
         kept = part.detach().clone()
         with torch.no_grad():
             part.zero_()
-            assert accuracy(model, task, 500) < 0.9, f"{name} is not needed"
+            assert accuracy(model, task, 10_000) < 0.9, f"{name} is not needed"
             part.copy_(kept)
-    assert accuracy(model, task, 500) == 1
+    assert accuracy(model, task, 10_000) == 1
 
 
 def test_a_key_token_that_no_query_is_projected_onto_is_never_recalled():

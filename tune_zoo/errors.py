@@ -40,6 +40,11 @@ class ClusterError(TuneZooError):
     """Ray cannot be reached, or cannot place the trials."""
 
 
+def in_one_line(error: BaseException, *, kind: bool = True) -> str:
+    """Return the words of an exception, after its kind where that is asked for."""
+    return " ".join((f"{type(error).__name__}: {error}" if kind else str(error)).split())
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean 'x'?` for the known name nearest to `name`, or an empty string."""
     matches = difflib.get_close_matches(name, list(known), n=1)

@@ -18,6 +18,8 @@ B batch, L positions, Q query positions, D width.
 from __future__ import annotations
 
 import copy
+import pickle
+import re
 import warnings
 from collections.abc import Mapping
 from functools import partial
@@ -40,7 +42,7 @@ from tune_zoo.comparison import (
     project,
     relative_error,
 )
-from tune_zoo.errors import MixerError
+from tune_zoo.errors import MixerError, in_one_line
 from tune_zoo.mixers.base import SequenceMixer, recur, take
 from tune_zoo.mixers.registry import build, parse_config
 
@@ -126,13 +128,16 @@ class SequenceMixerConformance:
     )
     def test_shape_and_dtype(self, dtype: torch.dtype, tolerance: float) -> None:
         """The output has the input's shape and dtype, the input is left alone, low precision is merely inexact."""
-        mixer, x_BLD = self.build(), make_inputs(12, self.d_model)
-        x_low = x_BLD.to(dtype)
-        y_low = copy.deepcopy(mixer).to(dtype)(x_low)
-        assert y_low.shape == x_BLD.shape, f"shape {tuple(y_low.shape)} for input {tuple(x_BLD.shape)}"
-        assert y_low.dtype == dtype, f"dtype {y_low.dtype} for input in {dtype}"
-        assert torch.equal(x_low, x_BLD.to(dtype)), "the input was changed in place"
-        assert relative_error(y_low.double(), mixer(x_BLD)) < tolerance, f"too far from float64 in {dtype}"
+        mixer, x_BLD, at_BQ = self.build(), make_inputs(12, self.d_model), make_positions(12, 12)
+        low, x_low = copy.deepcopy(mixer).to(dtype), x_BLD.to(dtype)
+        for run in (SequenceMixer.__call__, partial(_at_positions, at_BQ=at_BQ)):
+            y_low = run(low, x_low)
+            assert y_low.shape == x_BLD.shape, f"shape {tuple(y_low.shape)} for input {tuple(x_BLD.shape)}"
+            assert y_low.dtype == dtype, f"dtype {y_low.dtype} for input in {dtype}"
+            assert torch.equal(x_low, x_BLD.to(dtype)), "the input was changed in place"
+            assert relative_error(y_low.double(), run(mixer, x_BLD)) < tolerance, (
+                f"too far from float64 in {dtype}"
+            )
 
     @pytest.mark.parametrize("scale", [0, 1, 10])
     def test_float32_over_many_positions(self, scale: int) -> None:
@@ -190,12 +195,13 @@ class SequenceMixerConformance:
 
     @pytest.mark.parametrize("d_model", [1, 2, 3])
     def test_small_widths(self, d_model: int) -> None:
-        """A small width works, or its config refuses it, before any trial, by a MixerError that states it."""
+        """A small width works, or its config refuses it by a MixerError that says so, as in `d_model 1`."""
         try:
             parse_config(self.name, self.options).check_size(d_model=d_model, seq_len=12)
         except MixerError as error:
             message = str(error)
-            assert f"{d_model}" in message, f"the message does not state the width {d_model}: {message}"
+            stated = re.search(rf"\bd_model {d_model}\b", message)
+            assert stated, f"the message does not say 'd_model {d_model}': {message}"
             return
         mixer = self.build(d_model=d_model)
         assert_same_map(mixer, make_inputs(12, d_model), mixer, lambda x: recur(mixer, x)[0])
@@ -231,11 +237,17 @@ class SequenceMixerConformance:
         assert all(tensor.device.type == "meta" and tensor.dtype == torch.float32 for tensor in state)
 
     def test_copies_carry_everything(self) -> None:
-        """A deep copy, and a fresh layer that loads the state dict, are the same map."""
+        """A deep copy, a fresh layer that loads the state dict, and one that was pickled are the same map."""
         mixer, loaded, x_BLD = self.build(), self.build(seed=1), make_inputs(12, self.d_model)
         loaded.load_state_dict(mixer.state_dict())
-        for twin in (copy.deepcopy(mixer), loaded):
+        for twin in (copy.deepcopy(mixer), loaded, _pickled(mixer)):
             assert torch.equal(twin(x_BLD), mixer(x_BLD)), "the twin computes something else"
+
+    def test_what_declines_weight_decay_is_there(self) -> None:
+        """Each name in `no_weight_decay` is that of a parameter."""
+        mixer = self.build()
+        unknown = mixer.no_weight_decay - dict(mixer.named_parameters()).keys()
+        assert not unknown, f"no_weight_decay names what is no parameter: {', '.join(sorted(unknown))}"
 
     def test_calls_leave_no_trace(self) -> None:
         """Nothing kept from calls of another length, with other parameters or in inference spoils the next."""
@@ -254,10 +266,23 @@ class SequenceMixerConformance:
         assert parse_config(self.name, config.model_dump(mode="json")) == config, "it changed on the way"
 
 
+def _pickled(mixer: SequenceMixer) -> SequenceMixer:
+    """Send a mixer through a pickle, as `torch.save` does, or a worker that is given one."""
+    try:
+        twin: SequenceMixer = pickle.loads(pickle.dumps(mixer))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:  # whichever it is, by Python's version
+        raise AssertionError(f"the mixer cannot be pickled: {in_one_line(error)}") from error
+    return twin
+
+
 def _strided(mixer: SequenceMixer, x_BLD: Tensor) -> Tensor:
     """Return y_BDL from an input that lies in memory as x_BDL, and let its gradient come back likewise."""
     y_BLD: Tensor = mixer(x_BLD.transpose(1, 2).contiguous().transpose(1, 2))
     return y_BLD.transpose(1, 2).contiguous()
+
+
+def _at_positions(mixer: SequenceMixer, x_BLD: Tensor, *, at_BQ: Tensor) -> Tensor:
+    return mixer.forward_at(x_BLD, at_BQ)
 
 
 def _under_autocast(mixer: SequenceMixer, at_BQ: Tensor, x_BLD: Tensor) -> Tensor:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import matplotlib as mpl
 
 
+def lay_out(figure) -> None:
+    """Put everything where it is drawn, unless it is there already."""
+    if figure.stale:
+        figure.draw_without_rendering()
+
+
 def overlaps(figure) -> list[tuple[str, str]]:
     """Pairs of visible texts of a figure that cover one another."""
-    figure.canvas.draw()
+    lay_out(figure)
     renderer = figure.canvas.get_renderer()
     texts = [t for t in figure.findobj(mpl.text.Text) if t.get_visible() and t.get_text().strip()]
     boxes = []
@@ -34,7 +40,7 @@ def _shown(text, axes) -> bool:
 
 def legends_in_the_way(figure) -> list[str]:
     """Legends of a figure that cover a panel, another legend, or leave the page; by their first name."""
-    figure.canvas.draw()
+    lay_out(figure)
     boxes = [legend.get_window_extent() for legend in figure.legends]
     others = [[ax.get_window_extent() for ax in figure.axes] + boxes[i + 1 :] for i in range(len(boxes))]
     page = figure.bbox.padded(1.0)

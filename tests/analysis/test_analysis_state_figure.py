@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import re
 from functools import cache
 
@@ -9,10 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from analysis_tables import read_data, table_of, trials
-from figure_checks import legends_in_the_way, overlaps
+from figure_checks import lay_out, legends_in_the_way, overlaps
 from matplotlib import _pylab_helpers
 
-from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, figure_state_size, write_report
+from analysis import (
+    AnalysisError,
+    analyse,
+    figure_accuracy,
+    figure_minimal_width,
+    figure_state_size,
+    output,
+    write_report,
+)
 from analysis.__main__ import main
 from analysis.looks import looks
 from analysis.output import render
@@ -77,10 +84,28 @@ def analysed(case):
     return analyse(CASES[case], 0.9)
 
 
+@cache
+def figures(case):
+    """The figures of state sizes and of accuracy, to be looked at and not to be changed."""
+    return figure_state_size(analysed(case)), figure_accuracy(analysed(case))
+
+
+@pytest.fixture(scope="module")
+def report_folder(tmp_path_factory):
+    """A folder with the report on two mixers, and the names of the files that were written."""
+    folder = tmp_path_factory.mktemp("report")
+    return folder, {file.name for file in write_report(analysed("two mixers"), folder, heading="?")}
+
+
+@pytest.fixture
+def without_images(monkeypatch):
+    """Leave images empty, for what is told by the names of files or by tables."""
+    monkeypatch.setattr(output, "_image", lambda figure, kind: b"")
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_is_in_the_way(case):
-    analysis = analysed(case)
-    for figure in (figure_state_size(analysis), figure_accuracy(analysis)):
+    for figure in figures(case):
         assert overlaps(figure) == []
         assert legends_in_the_way(figure) == []
 
@@ -101,23 +126,22 @@ def test_eighteen_mixers_are_told_apart():
     assert len({(one.marker, one.filled) for one in look.values()}) == 18
     others = looks([f"mixer{i:02}" for i in range(20)])
     assert len(set(others.values())) == 20
-    figure = figure_state_size(analysed("eighteen mixers"))
+    figure, _ = figures("eighteen mixers")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(EIGHTEEN)
 
 
 def test_odd_names_are_shown_as_they_are():
-    figure = figure_state_size(analysed("odd names"))
+    figure, _ = figures("odd names")
     names = [text.get_text().strip() for text in figure.legends[0].get_texts()]
     assert names == [r"\$\x\$", "_a", r"a\$", "AnImpossiblyLongNameOfAMixer"]
 
 
 def test_a_mixer_looks_the_same_in_all_figures():
-    analysis = analysed("two mixers")
     expected = [one.color for one in looks(["attention", "based"]).values()]
-    for figure in (figure_accuracy(analysis), figure_state_size(analysis)):
+    for figure in figures("two mixers"):
         drawn = [line.get_color() for line in figure.axes[0].lines]
         assert [color for color in drawn if color in expected] == expected
-    bands = [ax.collections[0].get_facecolor()[0] for ax in figure_minimal_width(analysis).axes]
+    bands = [ax.collections[0].get_facecolor()[0] for ax in figure_minimal_width(analysed("two mixers")).axes]
     assert [mpl.colors.to_hex(band) for band in bands] == expected
 
 
@@ -177,7 +201,7 @@ def test_one_length_and_several_pairs_stand_side_by_side():
 def labels(sizes) -> list[str]:
     rows = [{"d_model": i + 1, "state_size": size, "accuracy": 0.5} for i, size in enumerate(sizes)]
     figure = figure_state_size(analyse(trials(*rows)))
-    figure.canvas.draw()
+    lay_out(figure)
     low, high = figure.axes[0].get_xlim()
     return [
         label.get_text() for label in figure.axes[0].get_xticklabels() if low <= label.get_position()[0] <= high
@@ -192,7 +216,7 @@ def test_axis_has_few_round_labels():
     assert labels([0]) == ["0", "1", "2"]
 
 
-def test_tables_without_states_have_no_such_figure():
+def test_tables_without_states_have_no_such_figure(without_images):
     lost = table_of(lambda n: 32).assign(status="error", accuracy=np.nan, state_size=64)
     for table in (table_of(lambda n: 32), lost):
         analysis = analyse(table)
@@ -203,15 +227,17 @@ def test_tables_without_states_have_no_such_figure():
             figure_state_size(analysis)
 
 
-def test_diverged_tables_can_be_drawn():
+def test_diverged_tables_can_be_drawn(without_images):
     analysis = analyse(table_of(lambda n: 32).assign(accuracy=np.nan, state_size=64))
     assert set(render(analysis)) >= NEW_FILES
-    names = {text.get_text() for text in figure_state_size(analysis).legends[1].get_texts()}
+    figure = figure_state_size(analysis)
+    figure.canvas.draw()
+    names = {text.get_text() for text in figure.legends[1].get_texts()}
     assert "diverged" in names
 
 
 def test_states_change_no_other_file_and_bytes_are_the_same():
-    with_states = recall(["based"], seq_lens=(64,))
+    with_states = CASES["one mixer, one length"]
     bare = with_states.drop(columns="state_size")
     before = dict(mpl.rcParams)
     one, other = render(analyse(bare, 0.9)), render(analyse(with_states, 0.9))
@@ -224,26 +250,25 @@ def test_states_change_no_other_file_and_bytes_are_the_same():
     assert b"<dc:date>" not in other["state_size.svg"]
 
 
-def test_table_of_points_is_that_of_the_figure():
-    analysis = analysed("two mixers")
-    points = pd.read_csv(io.BytesIO(render(analysis)["state_size.csv"]))
+def test_table_of_points_is_that_of_the_figure(report_folder):
+    points = pd.read_csv(report_folder[0] / "state_size.csv")
     assert list(points) == [
         "mixer", "seq_len", "num_kv_pairs", "d_model", "state_size", "accuracy", "lowest", "highest", "seeds",
         "diverged", "on_front",
     ]  # fmt: skip
     assert len(points) == 2 * 3 * 4
-    for panel in state_panels(analysis):
+    for panel in state_panels(analysed("two mixers")):
         here = points[points["seq_len"].eq(panel.seq_len) & points["on_front"]].sort_values("state_size")
         assert here["state_size"].tolist() == panel.front[0].tolist()
         assert here["accuracy"].tolist() == pytest.approx(panel.front[1].tolist())
 
 
-def test_report_shows_the_figure_and_links_its_files(tmp_path):
-    files = write_report(analysed("two mixers"), tmp_path, heading="?")
-    assert {file.name for file in files} >= NEW_FILES
-    text = (tmp_path / "report.md").read_text()
+def test_report_shows_the_figure_and_links_its_files(report_folder):
+    folder, files = report_folder
+    assert files >= NEW_FILES
+    text = (folder / "report.md").read_text()
     links = re.findall(r"\]\(([^)]*)\)", text)
-    assert NEW_FILES < {link for link in links if "://" not in link} <= {file.name for file in files}
+    assert NEW_FILES < {link for link in links if "://" not in link} <= files
     assert (
         text.index("minimal_width.png") < text.index("state_size.png") < text.index("## How to read the verdict")
     )
@@ -256,7 +281,7 @@ def test_report_notes_what_is_left_out():
     assert "- h3: 6 trials with an accuracy but no state size are left out of the figure of state sizes." in text
 
 
-def test_command_writes_the_figure_by_the_same_road(tmp_path, capsys):
+def test_command_writes_the_figure_by_the_same_road(tmp_path, capsys, without_images):
     path, out = tmp_path / "table.csv", tmp_path / "out"
     read_data("base_conv_cpu_scale.csv").assign(state_size=lambda t: t["d_model"] * t["seq_len"]).to_csv(path)
     assert main([str(path), "--out", str(out), "--threshold", "0.95"]) == 0

@@ -109,6 +109,11 @@ class ReturnsFloat32(Decay):
         return super().forward(x_BLD).float()
 
 
+class ReturnsFloat32AtPositions(Decay):
+    def forward_at(self, x_BLD, at_BQ):
+        return super().forward_at(x_BLD, at_BQ).float()
+
+
 class ChangesItsInput(Decay):
     def forward(self, x_BLD):
         y_BLD = super().forward(x_BLD)
@@ -193,6 +198,16 @@ class RefusesWithoutReason(Decay):
     Config = RefusesWidthOne
 
 
+class RefusesWidthsBelow10(MixerConfig):
+    def check_size(self, *, d_model, seq_len):
+        if d_model == 1:
+            raise MixerError("layer 1 needs d_model 10 or more")
+
+
+class StatesAnotherNumber(Decay):
+    Config = RefusesWidthsBelow10
+
+
 class RefusesTooLate(Decay):
     def __init__(self, config, **size):
         super().__init__(config, **size)
@@ -242,6 +257,16 @@ class KeepsAWeightOutOfTheStateDict(Decay):
 
     def forward(self, x_BLD):
         return super().forward(x_BLD) * self.hidden
+
+
+class CannotBePickled(Decay):
+    def __init__(self, config, **size):
+        super().__init__(config, **size)
+        self.activation = lambda y_BLD: y_BLD
+
+
+class DeclinesWeightDecayOfNothing(Decay):
+    no_weight_decay = frozenset({"gamma", "bais"})
 
 
 class KeepsTapsOfOldParameters(Decay):

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+from seeds import seeded
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import SequenceMixer
@@ -39,6 +40,7 @@ class TestAsInPublicCode(SequenceMixerConformance):
     layer_idx = 1
 
 
+@seeded()
 def base_conv(*, layer_idx: int = 0, d_model: int = 4, seq_len: int = 6, **options: object) -> SequenceMixer:
     config = parse_config("base_conv", options)
     return build("base_conv", config, d_model=d_model, seq_len=seq_len, layer_idx=layer_idx, num_layers=3).double()

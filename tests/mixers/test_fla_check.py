@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import runpy
 import subprocess
 import sys
@@ -13,9 +14,11 @@ import torch
 
 from tune_zoo.mixers import fla_layers
 from tune_zoo.mixers.ops import fla_kernels
+from tune_zoo.mixers.parts import matrix_state
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 CPU = torch.device("cpu")
+MATRIX_MIXERS = ["based", "delta_net", "gated_delta_net", "gla", "linear_attention", "mamba2", "retnet", "rwkv7"]
 
 
 @pytest.fixture
@@ -28,6 +31,7 @@ def script(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.setattr(fla_kernels, "_found", [None])
     monkeypatch.setattr(fla_layers, "refuse_cpu", lambda device, *, wanted_by: None)
+    monkeypatch.setattr(matrix_state, "chosen_backend", lambda backend, device, terms=None: backend)
     yield runpy.run_path(str(FOLDER / "fla_check.py"))
     torch.set_num_threads(threads)
     fla_layers.fla_mixer.cache_clear()
@@ -58,22 +62,37 @@ def test_a_kernel_that_is_wrong_is_found(script, monkeypatch):
     assert {tuple(row[:2]) for row in rows if row[-1] == "FAIL"} == {("channel", "none")}
 
 
-def test_the_mixers_part(script, monkeypatch):
-    """Every mixer with a backend is asked; here by torch twice, since the package would refuse a CPU."""
-    make = script["a_mixer"]
-    torch_only = lambda name, backend, length, d_model: make(name, "torch", length, d_model)  # noqa: E731
-    monkeypatch.setitem(script["mixer_errors"].__globals__, "a_mixer", torch_only)
+def test_the_mixers_part(script):
+    """Every mixer with a backend is compared and timed, two of them with their defaults too."""
     report, rows = run(script, "mixers", "speed", lengths=(8,))
-    names = script["matrix_mixers"]()
-    agreed = [row for row in rows if row[-1] == "ok"]
-    assert [row[0] for row in agreed] == names
-    assert all(len(row) == 9 for row in agreed)
+    labels = [*MATRIX_MIXERS, "based, defaults", "delta_net, defaults"]
+    assert [row[:2] for row in rows if row[-1] == "ok"] == [[label, "8"] for label in labels]
+    assert all(len(row) == 9 for row in rows if row[-1] == "ok")
     assert report.exit_code == 0
-    assert [row[0] for row in rows if len(row) == 4][2:] == names
+    timed = [row for row in rows if len(row) == 4][2:]
+    assert [row[0] for row in timed] == labels
+    assert all(float(cell) > 0 for row in timed for cell in row[1:3])
+
+
+def test_the_kernels_see_the_default_sizes(script):
+    run(script, "mixers", lengths=(8,), d_model=64)
+    calls = sys.modules["fla.ops"].calls
+    widest = {name: max(call["q"].shape[-1] for kernel, call in calls if kernel == name) for name, _ in calls}
+    assert widest == {"chunk_simple_gla": 288, "chunk_gla": 16, "chunk_dplr_delta_rule": 64}  # 273 filled up
+
+
+def test_a_mixer_whose_kernel_is_wrong_is_found(script, monkeypatch):
+    kernels = sys.modules["fla.ops"]
+    right = kernels.chunk_dplr_delta_rule
+    monkeypatch.setattr(kernels, "chunk_dplr_delta_rule", lambda q, k, v, **rest: right(q, 1.1 * k, v, **rest))
+    report, rows = run(script, "mixers", lengths=(8,))
+    assert report.exit_code == 1
+    failed = [row[0] for row in rows if row[-1] == "FAIL"]
+    assert failed == ["delta_net", "gated_delta_net", "rwkv7", "delta_net, defaults"]
 
 
 def test_the_layers_part(script, monkeypatch):
-    monkeypatch.setitem(script["run_layers"].__globals__["LAYER_OPTIONS"], "Keeping", {})
+    monkeypatch.setitem(importlib.import_module("fla_layer_runs").LAYER_OPTIONS, "Keeping", {})
     report, rows = run(script, "layers", layers=("Averaging", "Keeping", "Halving", "Averagin"))
     assert rows[2] == ["Averaging", "256", "0e+00", "32", "32", "ok"]
     assert rows[3] == ["Keeping", "272", "0e+00", "256", "384", "ok"]
@@ -82,7 +101,7 @@ def test_the_layers_part(script, monkeypatch):
 
 
 def test_all_layers_unless_some_are_named(script, monkeypatch):
-    monkeypatch.setitem(script["run_layers"].__globals__, "NEEDS", {"Sparse": "no_such_package"})
+    monkeypatch.setattr(importlib.import_module("fla_layer_runs"), "NEEDS", {"Sparse": "no_such_package"})
     _, rows = run(script, "layers")
     assert [row[0] for row in rows[2:]] == sorted(sys.modules["fla.layers"].__all__)[:-1]
     assert next(row[-1] for row in rows if row[0] == "Sparse") == "needs no_such_package"

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from seeds import seeded
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
@@ -41,6 +42,7 @@ def load(name: str) -> Data:
         return {key: torch.from_numpy(arrays[key]).double() for key in arrays.files}
 
 
+@seeded()
 def layer(name: str, *, d_model: int = 8, **options: object) -> MatrixStateMixer:
     """Return a layer of two heads with all its parameters zero."""
     config = parse_config(name, {"num_heads": 2, **options})

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+from seeds import seeded
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.attention import Attention, AttentionConfig
@@ -44,6 +45,7 @@ class TestNested(SequenceMixerConformance):
     }
 
 
+@seeded()
 def hybrid(layer_idx: int = 0, *, d_model: int = 8, **options: object) -> SequenceMixer:
     config = parse_config("hybrid", options)
     return build("hybrid", config, d_model=d_model, seq_len=12, layer_idx=layer_idx, num_layers=4)

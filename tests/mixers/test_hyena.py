@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+from seeds import seeded
 from torch import Tensor
 
 from tune_zoo.errors import MixerError
@@ -41,9 +42,10 @@ class TestNarrowFilter(SequenceMixerConformance):
     options: ClassVar = {"filter_width": 5, "filter_bands": 2, "filter_frequency": 3.0}
 
 
-def hyena(*, d_model: int = 4, seq_len: int = 6, **options: object) -> SequenceMixer:
+def hyena(*, d_model: int = 4, seq_len: int = 6, seed: int = 0, **options: object) -> SequenceMixer:
     config = parse_config("hyena", options)
-    return build("hyena", config, d_model=d_model, seq_len=seq_len, layer_idx=0, num_layers=2)
+    with seeded(seed):
+        return build("hyena", config, d_model=d_model, seq_len=seq_len, layer_idx=0, num_layers=2)
 
 
 def window(lag: int, channel: int, *, seq_len: int, d_model: int, shift: float) -> float:
@@ -118,9 +120,7 @@ def test_the_window_of_the_published_code():
 
 
 def test_filters_start_with_unit_energy():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        filters = [hyena(d_model=32, seq_len=64).filter().detach() for _ in range(20)]
+    filters = [hyena(d_model=32, seq_len=64, seed=seed).filter().detach() for seed in range(20)]
     energy = sum(taps_KD.square().sum(0).mean().item() for taps_KD in filters) / 20
     assert energy == pytest.approx(1, rel=0.15)
 
@@ -147,10 +147,6 @@ def test_options_out_of_range(options):
     (key,) = options
     with pytest.raises(MixerError, match=f"config of sequence mixer 'hyena': {key}: must be greater than"):
         parse_config("hyena", options)
-
-
-def test_it_compiles():
-    TestDefaults().check_compiled()
 
 
 def test_it_wants_no_positions():

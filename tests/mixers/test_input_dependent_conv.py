@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+from seeds import seeded
 from torch import Tensor
 
 import tune_zoo
@@ -37,6 +38,7 @@ class TestValuesAtTheirKeys(SequenceMixerConformance):
     options: ClassVar = {"value_offset": 0, "num_distances": 2}
 
 
+@seeded()
 def input_dependent_conv(*, d_model: int = 6, seq_len: int = 12, **options: object) -> InputDependentConv:
     config = parse_config("input_dependent_conv", options)
     size = {"d_model": d_model, "seq_len": seq_len}

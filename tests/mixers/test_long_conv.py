@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import torch
+from seeds import seeded
 
 from tune_zoo.mixers.registry import build, parse_config
 from tune_zoo.testing import SequenceMixerConformance
@@ -24,6 +25,7 @@ class TestImplicit(SequenceMixerConformance):
     options: ClassVar = {"kernels": ["implicit"], "bias": "channel"}
 
 
+@seeded()
 def test_it_is_base_conv_without_its_gate():
     """A BaseConv whose gate is held at one computes the same."""
     size = {"d_model": 4, "seq_len": 10, "layer_idx": 1, "num_layers": 2}

@@ -30,7 +30,7 @@ class Mutation(NamedTuple):
     """A defect in a few words, the mixer that has it, and a part of a function's source with what replaces it.
 
     Attributes:
-        where: The function, as `module:qualified.name` under tune_zoo.mixers.
+        where: The function, as `module:qualified.name` under tune_zoo.mixers; a module may have it from another.
         old: What stands there, once.
     """
 
@@ -58,7 +58,7 @@ CAUGHT_BY_CAUSALITY = [
 CAUGHT_BY_AGREEMENT = [
     Mutation("base_conv", "no bias", "parts.conv_mixer:ConvMixer.convolve", " + bias", ""),
     Mutation("hyena", "no first gate", "hyena:Hyena.forward", "x1_BLD * v_BLD", "v_BLD"),
-    Mutation("h3", "no skip", "h3:DiagonalSSM.taps", "torch.cat([taps_JH[:1] + skip_H, taps_JH[1:]])", "taps_JH"),
+    Mutation("h3", "no skip", "h3:DiagonalSSM.taps", "with_skip(taps_JH, skip_H)", "taps_JH"),
     Mutation("h3", "powers that begin at one", "h3:DiagonalSSM.taps", "* powers_r)", "* (powers_r + 1))"),
     Mutation("rwkv4", "no decay", "rwkv4:RWKV4._sums_before",
              "before_BLD - w_D - maximum_BLD", "before_BLD - maximum_BLD"),
@@ -111,8 +111,8 @@ CAUGHT_AT_POSITIONS = [
 ]
 
 CAUGHT_BY_STATE_SIZE = [
-    Mutation("base_conv", "an input kept too long", "parts.conv_mixer:ConvMixer.convolve_step",
-             "self.filter.num_taps + 1", "self.filter.num_taps"),
+    Mutation("base_conv", "an input kept too long", "parts.conv_mixer:causal_conv_step",
+             "num_seen - len(taps_KD) + 1", "num_seen - len(taps_KD)"),
     Mutation("sliding_window", "a key kept too long", "attention:SoftmaxMixer.step",
              "+ 1 - self.reach", "- self.reach"),
 ]

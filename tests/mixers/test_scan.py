@@ -102,6 +102,18 @@ def test_strided_and_expanded_arguments():
     torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_low_precision_is_computed_in_float32(dtype):
+    """What is lost is a rounding of the result, not one a position."""
+    a_BLX, b_BLX = draw(2, 200, 3)
+    low = (1 - 0.02 * a_BLX.abs()).to(dtype), b_BLX.to(dtype)
+    found, expected = with_gradients(scan, *low), with_gradients(by_loop, *(tensor.double() for tensor in low))
+    for rounded, full in zip(found, expected, strict=True):
+        assert rounded.dtype == dtype
+        error = float((rounded - full).detach().norm() / full.detach().norm())
+        assert error < torch.finfo(dtype).eps / 2
+
+
 def test_it_refuses_second_derivatives_rather_than_give_wrong_ones():
     a_BLX, b_BLX = (tensor.requires_grad_() for tensor in draw(2, 9, 3))
     (gradient,) = torch.autograd.grad(scan(a_BLX, b_BLX).square().sum(), b_BLX, create_graph=True)

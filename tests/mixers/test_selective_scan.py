@@ -86,6 +86,10 @@ def test_portions_of_rows(rows_at_once, monkeypatch):
     assert_same(inputs)
 
 
+def test_no_rows():
+    assert_same(draw(7, rows=0))
+
+
 @pytest.mark.parametrize("length", [7, 16])
 def test_steps_of_nothing_keep_the_state(length):
     inputs = draw(length)

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+from seeds import seeded
 
 from tune_zoo.mixers.base import SequenceMixer
 from tune_zoo.mixers.registry import build, parse_config
@@ -20,19 +21,19 @@ class TestWindow(SequenceMixerConformance):
 class TestOwnPositionOnly(SequenceMixerConformance):
     name = "sliding_window"
     options: ClassVar = {"window": 1}
-    without_gradient = frozenset()
 
 
 class TestWiderThanTheSequence(SequenceMixerConformance):
     name = "sliding_window"
 
 
+@seeded()
 def layer(name: str, **options: object) -> SequenceMixer:
-    torch.manual_seed(0)
     return build(name, parse_config(name, options), d_model=4, seq_len=24, layer_idx=0, num_layers=1).double()
 
 
 @pytest.mark.parametrize("window", [1, 2, 5, 8, 24, 100])
+@seeded()
 def test_exactly_the_window_is_seen(window):
     x_BLD = torch.randn(1, 24, 4, dtype=torch.float64, requires_grad=True)
     mixer = layer("sliding_window", window=window)
@@ -42,6 +43,7 @@ def test_exactly_the_window_is_seen(window):
         assert seen.nonzero().flatten().tolist() == list(range(max(0, t - window + 1), t + 1))
 
 
+@seeded()
 def test_a_window_over_everything_is_attention():
     x_BLD = torch.randn(2, 24, 4, dtype=torch.float64)
     torch.testing.assert_close(layer("sliding_window", window=24)(x_BLD), layer("attention")(x_BLD))

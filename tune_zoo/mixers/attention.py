@@ -8,37 +8,33 @@ from __future__ import annotations
 import math
 import sys
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
+from tune_zoo.mixers.parts.heads import check_divides
 
 
 class AttentionConfig(MixerConfig):
     """Options of attention.
 
     Attributes:
+        mixer: Whose options they are, as errors name it.
         num_heads: Heads; must divide d_model.
         dropout: Probability of dropping an attention weight in training.
     """
 
+    mixer: ClassVar[str] = "attention"
     num_heads: PositiveInt = 1
     dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where the heads do not divide the width."""
-        if d_model % self.num_heads == 0:
-            return
-        divisors = [heads for heads in range(1, d_model + 1) if d_model % heads == 0]
-        around = [max(n for n in divisors if n < self.num_heads), *[n for n in divisors if n > self.num_heads][:1]]
-        raise MixerError(
-            f"attention: num_heads must divide d_model, got num_heads {self.num_heads} with d_model {d_model}; "
-            f"the nearest that do: {' or '.join(map(str, around))}"
-        )
+        check_divides(self.mixer, "num_heads", self.num_heads, d_model, d_model=d_model)
 
 
 class SoftmaxMixer(SequenceMixer, ABC):

@@ -12,7 +12,8 @@ from pydantic import PositiveInt
 from torch import Tensor
 
 from tune_zoo.mixers.linear_attention import NormalisedMixer
-from tune_zoo.mixers.parts.matrix_state import ShortConvConfig, check_heads
+from tune_zoo.mixers.parts.heads import check_divides
+from tune_zoo.mixers.parts.matrix_state import ShortConvConfig
 
 
 class BasedConfig(ShortConvConfig):
@@ -26,7 +27,7 @@ class BasedConfig(ShortConvConfig):
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where the heads do not divide the width."""
-        check_heads("based", d_model, self.num_heads, d_model=d_model)
+        check_divides("based", "num_heads", self.num_heads, d_model, d_model=d_model)
 
 
 class Based(NormalisedMixer):

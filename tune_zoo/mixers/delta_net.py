@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.ops.recurrence import Terms
+from tune_zoo.mixers.parts.heads import check_divides
 from tune_zoo.mixers.parts.matrix_state import (
     HeadNorm,
     MatrixStateMixer,
     Projections,
     ShortConvConfig,
-    check_heads,
 )
 
 
@@ -31,7 +31,7 @@ class DeltaNetConfig(ShortConvConfig):
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where the heads do not divide the width."""
-        check_heads("delta_net", d_model, self.num_heads, d_model=d_model)
+        check_divides("delta_net", "num_heads", self.num_heads, d_model, d_model=d_model)
 
 
 class DeltaNet(MatrixStateMixer):

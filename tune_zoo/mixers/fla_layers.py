@@ -17,9 +17,9 @@ import torch
 from pydantic import JsonValue, create_model, model_validator
 from torch import Tensor, nn
 
-from tune_zoo.errors import MixerError, nearest
+from tune_zoo.errors import MixerError, in_one_line, nearest
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State
-from tune_zoo.mixers.ops.fla_kernels import import_fla, in_one_line, refuse_cpu
+from tune_zoo.mixers.ops.fla_kernels import import_fla, refuse_cpu
 
 PREFIX = "fla:"
 WIDTH_NAMES = ("hidden_size", "d_model")

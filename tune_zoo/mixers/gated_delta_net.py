@@ -13,12 +13,12 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.ops.recurrence import Terms
 from tune_zoo.mixers.parts.decay_rates import HeadDecay
+from tune_zoo.mixers.parts.heads import check_divides
 from tune_zoo.mixers.parts.matrix_state import (
     HeadNorm,
     MatrixStateMixer,
     Projections,
     ShortConvConfig,
-    check_heads,
 )
 
 
@@ -34,7 +34,7 @@ class GatedDeltaNetConfig(ShortConvConfig):
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where the heads do not divide the width."""
-        check_heads("gated_delta_net", d_model, self.num_heads, d_model=d_model)
+        check_divides("gated_delta_net", "num_heads", self.num_heads, d_model, d_model=d_model)
 
 
 class GatedDeltaNet(MatrixStateMixer):

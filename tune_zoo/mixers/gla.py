@@ -14,12 +14,12 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.ops.recurrence import Terms
+from tune_zoo.mixers.parts.heads import check_divides
 from tune_zoo.mixers.parts.matrix_state import (
     HeadNorm,
     MatrixStateMixer,
     Projections,
     ShortConvConfig,
-    check_heads,
 )
 
 TEMPERATURE = 16  # τ of the paper: decays start near 1
@@ -44,13 +44,14 @@ class GLAConfig(ShortConvConfig):
                 f"gla: d_model must be even, since keys have half its channels, got d_model {d_model}; take "
                 f"{d_model + 1}"
             )
-        check_heads("gla", d_model // 2, self.num_heads, d_model=d_model, what="channels of the keys, d_model/2,")
+        what = "d_model / 2, the channels of its keys"
+        check_divides("gla", "num_heads", self.num_heads, d_model // 2, d_model=d_model, what=what)
 
 
 class GLA(MatrixStateMixer):
     """S_t = diag(α_t) S_{t−1} + k_t v_tᵀ, α_t = σ(W₂ W₁ x_t + b)^(1/16); y = W_O (norm(Sᵀ q/√K) ⊙ swish(W_r x)).
 
-    Keys have d/2 channels and values d, as in the paper; the state is d·d/(2H). No channel decays by more than e⁻⁵
+    Keys have d/2 channels and values d, as in the paper; the state is d·d/(2H). No channel keeps less than e⁻⁵
     a position.
 
     Reference:

@@ -7,15 +7,17 @@ products of keys and values (C·C a head), n complex states.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
-from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at
+from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at, causal_conv_step
+from tune_zoo.mixers.parts.filters import with_skip
+from tune_zoo.mixers.parts.heads import check_divides
 
 MIN_STEP, MAX_STEP = 1e-3, 1e-1  # of Δ, drawn log-uniformly
 
@@ -34,12 +36,7 @@ class H3Config(MixerConfig):
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where the heads' width does not divide that of the model."""
-        if d_model % self.head_dim == 0:
-            return
-        raise MixerError(
-            f"h3: head_dim must divide d_model, got head_dim {self.head_dim} with d_model {d_model}; "
-            "change one of the two"
-        )
+        check_divides("h3", "head_dim", self.head_dim, d_model, d_model=d_model)
 
 
 class DiagonalSSM(nn.Module):
@@ -76,7 +73,7 @@ class DiagonalSSM(nn.Module):
             coarse_Hns = (c_Hn * b_Hn).unsqueeze(-1) * (exponent_Hn.unsqueeze(-1) * powers_s).exp()
             fine_Hnr = (exponent_Hn.unsqueeze(-1) * powers_r).exp()
             taps_JH = 2 * (coarse_Hns.transpose(1, 2) @ fine_Hnr).real.flatten(1)[:, :num_taps].T
-            return torch.cat([taps_JH[:1] + skip_H, taps_JH[1:]])
+            return with_skip(taps_JH, skip_H)
 
     def step(self, u_BHX: Tensor, real_BHXn: Tensor, imag_BHXn: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Take one position, X inputs a head; returns y_BHX and both parts of the next states."""
@@ -114,11 +111,12 @@ class H3(SequenceMixer):
     Reference:
         Fu et al., "Hungry Hungry Hippos", arXiv 2212.14052, Algorithm 1; skips and initial values as in the
         paper's code, github.com/HazyResearch/H3, but for its bilinear discretisation. The code also learns B of
-        both SSMs, which the paper has as e_1 in the shift.
+        both SSMs, which the paper has as e_1 in the shift; as here, weight decay spares Δ and A and not C.
     """
 
     Config = H3Config
     config: H3Config
+    no_weight_decay: ClassVar = frozenset({"ssm.log_step", "ssm.log_decay", "ssm.frequency"})
 
     def __init__(self, config: H3Config, *, d_model: int, seq_len: int, layer_idx: int, num_layers: int) -> None:
         super().__init__(config, d_model=d_model, seq_len=seq_len, layer_idx=layer_idx, num_layers=num_layers)
@@ -146,7 +144,7 @@ class H3(SequenceMixer):
 
     def _shift(self) -> Tensor:
         """Return the taps of the shift SSM, the skip being a part of the first."""
-        return torch.cat([self.shift_taps[:1] + self.shift_skip, self.shift_taps[1:]])
+        return with_skip(self.shift_taps, self.shift_skip)
 
     def _taps(self, num_taps: int) -> Tensor:
         return self.ssm.taps(num_taps).repeat_interleave(self.config.head_dim**2, dim=1)
@@ -176,12 +174,9 @@ class H3(SequenceMixer):
         """Shift the keys by one and take one step of the diagonal recurrence."""
         before_BSD, real_BHXn, imag_BHXn = state
         q_BD, k_BD, v_BD = self.qkv_proj(x_BD).chunk(3, dim=-1)
-        keys_BSD = torch.cat([before_BSD, k_BD.unsqueeze(1)], dim=1)  # oldest first
-        num_seen = keys_BSD.shape[1]
-        shifted_BD = (self._shift()[:num_seen].flip(0) * keys_BSD).sum(1)
+        shifted_BD, kept_BSD = causal_conv_step(k_BD, before_BSD, self._shift())
         written_BHX = self._outer(shifted_BD, v_BD).view(*real_BHXn.shape[:-1])
         states_BHX, real_BHXn, imag_BHXn = self.ssm.step(written_BHX, real_BHXn, imag_BHXn)
-        kept_BSD = keys_BSD[:, max(0, num_seen - self.config.d_state + 1) :]
         return self._read(q_BD, states_BHX.flatten(1)), (kept_BSD, real_BHXn, imag_BHXn)
 
     def state_size(self, seq_len: int) -> int:

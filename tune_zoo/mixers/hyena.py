@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State
-from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at
-from tune_zoo.mixers.parts.filters import ImplicitLongFilter
+from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at, causal_conv_step
+from tune_zoo.mixers.parts.filters import ImplicitLongFilter, with_skip
 from tune_zoo.mixers.parts.short_conv import ShortConv
 
 # What is left of the window after the fraction 0.3 (the last channel) and 1.5 (the first) of the sequence.
@@ -50,12 +51,15 @@ class Hyena(SequenceMixer):
     the short convolution keeps of its input.
 
     Reference:
-        Poli et al., "Hyena Hierarchy", arXiv 2302.10866, Definition 3.1 and equation (7); window, skip D and
-        defaults as in the paper's code, github.com/HazyResearch/safari.
+        Poli et al., "Hyena Hierarchy", arXiv 2302.10866, Definition 3.1 and equation (7); window, skip D, defaults
+        and the MLP that weight decay spares as in the paper's code, github.com/HazyResearch/safari.
     """
 
     Config = HyenaConfig
     config: HyenaConfig
+    no_weight_decay: ClassVar = frozenset(
+        {"filter.readout", *(f"filter.{kind}.{i}" for kind in ("weights", "biases") for i in range(3))}
+    )
 
     def __init__(
         self, config: HyenaConfig, *, d_model: int, seq_len: int, layer_idx: int, num_layers: int
@@ -93,8 +97,7 @@ class Hyena(SequenceMixer):
 
     def taps(self) -> Tensor:
         """Return taps_KD of the long convolution; the skip D is a part of the tap at lag 0."""
-        taps_KD: Tensor = self.filter()
-        return torch.cat([taps_KD[:1] + self.skip, taps_KD[1:]])
+        return with_skip(self.filter(), self.skip)
 
     def initial_state(self, batch_size: int, *, dtype: torch.dtype, device: torch.device) -> State:
         """Return no values of u yet, B 0 D, and the state of the short convolution."""
@@ -102,14 +105,11 @@ class Hyena(SequenceMixer):
         return empty_BSD, *self.short_conv.initial_state(batch_size, dtype=dtype, device=device)
 
     def step(self, x_BD: Tensor, state: State, position: int) -> tuple[Tensor, State]:
-        """Take the long convolution at one position, by the sum that defines it."""
+        """Take both convolutions at one position."""
         before_BSD, *short_state = state
         z_BE, (short_state_BKE,) = self.short_conv.step(self.in_proj(x_BD), tuple(short_state))
         x2_BD, x1_BD, v_BD = z_BE.chunk(3, dim=-1)
-        u_BSD = torch.cat([before_BSD, (x1_BD * v_BD).unsqueeze(1)], dim=1)  # oldest first
-        num_seen = u_BSD.shape[1]
-        convolved_BD = (self.taps()[:num_seen].flip(0) * u_BSD).sum(1)
-        kept_BSD = u_BSD[:, max(0, num_seen - self.seq_len + 1) :]
+        convolved_BD, kept_BSD = causal_conv_step(x1_BD * v_BD, before_BSD, self.taps())
         return self.out_proj(x2_BD * convolved_BD), (kept_BSD, short_state_BKE)
 
     def state_size(self, seq_len: int) -> int:

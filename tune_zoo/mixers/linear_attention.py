@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from tune_zoo.mixers.ops.recurrence import Terms
-from tune_zoo.mixers.parts.matrix_state import MatrixStateMixer, Projections, ShortConvConfig, check_heads
+from tune_zoo.mixers.parts.heads import check_divides
+from tune_zoo.mixers.parts.matrix_state import MatrixStateMixer, Projections, ShortConvConfig
 
 
 class LinearAttentionConfig(ShortConvConfig):
@@ -19,7 +20,7 @@ class LinearAttentionConfig(ShortConvConfig):
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where the heads do not divide the width."""
-        check_heads("linear_attention", d_model, self.num_heads, d_model=d_model)
+        check_divides("linear_attention", "num_heads", self.num_heads, d_model, d_model=d_model)
 
 
 class NormalisedMixer(MatrixStateMixer, ABC):
@@ -76,7 +77,6 @@ class LinearAttention(NormalisedMixer):
         self, config: LinearAttentionConfig, *, d_model: int, seq_len: int, layer_idx: int, num_layers: int
     ) -> None:
         size = {"d_model": d_model, "seq_len": seq_len, "layer_idx": layer_idx, "num_layers": num_layers}
-        config.check_size(d_model=d_model, seq_len=seq_len)
         super().__init__(config, query_channels=d_model // config.num_heads, **size)
         self.key_channels = d_model // config.num_heads
 

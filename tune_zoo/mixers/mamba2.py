@@ -15,12 +15,12 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.ops.recurrence import Terms
 from tune_zoo.mixers.parts.decay_rates import HeadDecay
+from tune_zoo.mixers.parts.heads import check_divides
 from tune_zoo.mixers.parts.matrix_state import (
     MatrixStateConfig,
     MatrixStateMixer,
     Projections,
     RMSNorm,
-    check_heads,
 )
 
 
@@ -40,8 +40,8 @@ class Mamba2Config(MatrixStateConfig):
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where the heads do not divide the channels inside."""
-        inner = self.expand * d_model
-        check_heads("mamba2", inner, self.num_heads, d_model=d_model, what="channels inside, expand·d_model,")
+        inner, what = self.expand * d_model, "expand·d_model, the channels inside"
+        check_divides("mamba2", "num_heads", self.num_heads, inner, d_model=d_model, what=what)
 
 
 class Mamba2(MatrixStateMixer):

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tune_zoo.errors import MixerError, nearest
+from tune_zoo.errors import MixerError, in_one_line, nearest
 from tune_zoo.frozen import explain
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer
 from tune_zoo.mixers.fla_layers import PREFIX, fla_mixer
@@ -76,7 +76,7 @@ def _load(target: str) -> type[SequenceMixer]:
         found = getattr(importlib.import_module(module_name), class_name)
     except (Exception, SystemExit) as error:  # whatever a module of the user's may do while it is imported
         says_enough = isinstance(error, ImportError | AttributeError | ValueError)
-        reason = " ".join((str(error) if says_enough else f"{type(error).__name__}: {error}").split())
+        reason = in_one_line(error, kind=not says_enough)
         raise MixerError(
             f"sequence mixer '{target}' cannot be imported: {reason}; is it on the Python path?"
         ) from error

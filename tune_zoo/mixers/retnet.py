@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.ops.recurrence import Terms
+from tune_zoo.mixers.parts.heads import check_divides
 from tune_zoo.mixers.parts.matrix_state import (
     HeadNorm,
     MatrixStateMixer,
     Projections,
     ShortConvConfig,
-    check_heads,
 )
 
 
@@ -34,7 +34,7 @@ class RetNetConfig(ShortConvConfig):
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where a head's queries cannot be cut into pairs to rotate."""
-        check_heads("retnet", d_model, self.num_heads, d_model=d_model)
+        check_divides("retnet", "num_heads", self.num_heads, d_model, d_model=d_model)
         if (d_model // self.num_heads) % 2:
             raise MixerError(
                 f"retnet: d_model / num_heads must be even, since channels are rotated in pairs, got d_model "

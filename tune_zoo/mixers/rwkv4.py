@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +50,7 @@ class RWKV4(SequenceMixer):
 
     Config = RWKV4Config
     config: RWKV4Config
+    no_weight_decay: ClassVar = frozenset({"decay", "bonus", "mix_r", "mix_k", "mix_v"})
 
     def __init__(
         self, config: RWKV4Config, *, d_model: int, seq_len: int, layer_idx: int, num_layers: int
@@ -77,9 +78,10 @@ class RWKV4(SequenceMixer):
         """Sum over all positions, and do everything behind that at the positions `at_BQ` only."""
         before_BLD = shifted(x_BLD)
         k_BLD, v_BLD = self._keys_values(x_BLD, before_BLD)
-        every = torch.cat([x_BLD, before_BLD, k_BLD, v_BLD, *self._sums_before(k_BLD, v_BLD)], dim=-1)
-        x_BQD, before_BQD, k_BQD, v_BQD, *sums = take(every, at_BQ).chunk(7, dim=-1)
-        return self._output(x_BQD, before_BQD, self._wkv(k_BQD, v_BQD, Sums(*sums)))
+        summed = torch.cat([k_BLD, v_BLD, *self._sums_before(k_BLD, v_BLD)], dim=-1)
+        k_BQD, v_BQD, *sums = take(summed, at_BQ).chunk(5, dim=-1)
+        wkv_BQD = self._wkv(k_BQD, v_BQD, Sums(*sums))
+        return self._output(take(x_BLD, at_BQ), take(before_BLD, at_BQ), wkv_BQD)
 
     def _keys_values(self, x: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
         """Return k and v, in single precision or better, in which the sums are to be taken."""

@@ -16,7 +16,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.base import State
 from tune_zoo.mixers.ops.recurrence import Terms
-from tune_zoo.mixers.parts.matrix_state import Front, MatrixStateConfig, MatrixStateMixer, check_heads
+from tune_zoo.mixers.parts.heads import check_divides
+from tune_zoo.mixers.parts.matrix_state import Front, MatrixStateConfig, MatrixStateMixer
 from tune_zoo.mixers.parts.short_conv import shifted
 
 LOG_DECAY_SCALE = -math.exp(-0.5)  # of a sigmoid: no channel keeps less than 0.545 of itself a position
@@ -35,7 +36,7 @@ class RWKV7Config(MatrixStateConfig):
 
     def check_size(self, *, d_model: int, seq_len: int) -> None:
         """Raise MixerError where the heads do not divide the width."""
-        check_heads("rwkv7", d_model, self.num_heads, d_model=d_model)
+        check_divides("rwkv7", "num_heads", self.num_heads, d_model, d_model=d_model)
 
 
 class RWKV7(MatrixStateMixer):
@@ -115,7 +116,7 @@ class RWKV7Streams(Front):
         self.w0 = nn.Parameter(-6.5 + 5 * channel_D ** (0.85 + math.sqrt(depth)))
         self.a0 = nn.Parameter(torch.zeros(d_model))
         self.w_lora = LowRank(d_model, rank, torch.tanh)
-        self.a_lora = LowRank(d_model, rank, lambda x: x)
+        self.a_lora = LowRank(d_model, rank, nn.Identity())
         self.g_lora = LowRank(d_model, rank, torch.sigmoid)
 
     def forward(self, x_BLD: Tensor) -> Tensor:

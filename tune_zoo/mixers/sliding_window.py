@@ -5,6 +5,8 @@ B batch, L positions, H heads, C channels a head, W positions of the window, n b
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from pydantic import PositiveInt
 from torch import Tensor
@@ -20,6 +22,7 @@ class SlidingWindowConfig(AttentionConfig):
         window: W, how many positions are seen, the own included.
     """
 
+    mixer: ClassVar[str] = "sliding_window"
     window: PositiveInt = 64
 
 

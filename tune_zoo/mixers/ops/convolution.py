@@ -1,6 +1,7 @@
 """Causal convolution along positions, one filter a channel: the only convolutions of the package.
 
-B batch, L positions, Q query positions, D channels, K taps, W a window of K positions, F frequencies.
+B batch, L positions, Q query positions, S positions kept, D channels, K taps, W a window of K positions,
+F frequencies.
 """
 
 from __future__ import annotations
@@ -61,6 +62,23 @@ def causal_conv_at(x_BLD: Tensor, taps_KD: Tensor, at_BQ: Tensor) -> Tensor:
     window_BQWD = take(padded_BPD, at_BR).view(*at_BQ.shape, num_taps, -1).to(work)
     y_BQD: Tensor = (window_BQWD * taps_KD.to(work).flip(0)).sum(2)
     return y_BQD.to(x_BLD.dtype)
+
+
+def causal_conv_step(x_BD: Tensor, before_BSD: Tensor, taps_KD: Tensor) -> tuple[Tensor, Tensor]:
+    """Convolve at one position, by the sum that defines it.
+
+    Args:
+        x_BD: The input at that position.
+        before_BSD: The inputs before it, oldest first: all there have been, or the last K − 1.
+        taps_KD: The filters.
+
+    Returns:
+        y_BD, and the inputs that the next position needs, no more than K − 1.
+    """
+    seen_BSD = torch.cat([before_BSD, x_BD.unsqueeze(1)], dim=1)
+    num_seen = seen_BSD.shape[1]
+    y_BD = (taps_KD[:num_seen].flip(0) * seen_BSD).sum(1)
+    return y_BD, seen_BSD[:, max(0, num_seen - len(taps_KD) + 1) :]
 
 
 def direct_conv(x_BLD: Tensor, taps_KD: Tensor) -> Tensor:

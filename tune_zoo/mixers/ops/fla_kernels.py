@@ -19,12 +19,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from tune_zoo.errors import MixerError
+from tune_zoo.errors import MixerError, in_one_line
 from tune_zoo.mixers.ops.recurrence import Terms
 
 Backend = Literal["auto", "torch", "fla"]
 
-HOW_TO_INSTALL = "pip install 'tune-zoo[fla]' beside a torch for GPUs, which brings Triton"
+HOW_TO_INSTALL = "in a checkout, pip install -c constraints.txt -e '.[fla]' beside a torch for GPUs, with Triton"
 CHANNELS_AT_ONCE = 16  # the least that a GPU's matrix units multiply
 MOST_KEY_CHANNELS = 256  # of the DPLR kernel, which keeps all of them at hand
 FAST_DTYPES = (torch.bfloat16, torch.float16)
@@ -56,12 +56,10 @@ def import_fla(module: str, *, wanted_by: str) -> ModuleType:
         raise MixerError(f"{wanted_by} needs {what}; {HOW_TO_INSTALL}") from error
 
 
-def refuse_cpu(device: torch.device, *, wanted_by: str) -> None:
-    """Raise MixerError on a CPU, for which Triton has no driver."""
+def refuse_cpu(device: torch.device, *, wanted_by: str, instead: str = "name another mixer") -> None:
+    """Raise MixerError on a CPU, for which Triton has no driver; `instead` is the fix where there is no GPU."""
     if device.type == "cpu":
-        raise MixerError(
-            f"{wanted_by} needs a GPU, got a tensor on the CPU; train on a GPU, or name another mixer"
-        )
+        raise MixerError(f"{wanted_by} needs a GPU, got a tensor on the CPU; train on a GPU, or {instead}")
 
 
 def chosen_backend(backend: Backend, device: torch.device, terms: Terms | None = None) -> Literal["torch", "fla"]:
@@ -78,10 +76,7 @@ def chosen_backend(backend: Backend, device: torch.device, terms: Terms | None =
     """
     if backend == "torch" or (backend == "auto" and device.type != "cuda"):
         return "torch"
-    if device.type == "cpu":
-        raise MixerError(
-            "backend 'fla' needs a GPU, got a tensor on the CPU; train on a GPU, or set backend: auto"
-        )
+    refuse_cpu(device, wanted_by="backend 'fla'", instead="set backend: auto")
     fault = fault_of_kernels()
     if backend == "fla":
         if fault is not None:
@@ -193,8 +188,3 @@ def _work_dtype(terms: Terms) -> torch.dtype:
 def _filled_up(term_BLHX: Tensor) -> Tensor:
     missing = -term_BLHX.shape[-1] % CHANNELS_AT_ONCE
     return F.pad(term_BLHX, (0, missing)) if missing else term_BLHX
-
-
-def in_one_line(error: BaseException) -> str:
-    """Return the kind and the words of an exception."""
-    return " ".join(f"{type(error).__name__}: {error}".split())

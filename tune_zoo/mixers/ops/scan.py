@@ -18,17 +18,19 @@ def scan(a_BLX: Tensor, b_BLX: Tensor) -> Tensor:
     """Return h_BLX of h_t = a_t h_{t−1} + b_t with h before position 0 zero.
 
     Two levels of about √L positions: within all blocks at once, then from block to block, then the carried states
-    are added. So L positions take some 2√L calls, and no division, which a decay near zero would break.
+    are added. So L positions take some 2√L calls, and no division, which a decay near zero would break. It runs in
+    float32 or better.
 
     Args:
         a_BLX: Factors; of the shape of `b_BLX`.
         b_BLX: Terms.
 
     Returns:
-        h_BLX.
+        h_BLX in the dtype of `b_BLX`.
     """
-    h_BLX: Tensor = _Scan.apply(a_BLX, b_BLX)  # type: ignore[no-untyped-call]
-    return h_BLX
+    work = torch.promote_types(b_BLX.dtype, torch.float32)
+    h_BLX: Tensor = _Scan.apply(a_BLX.to(work), b_BLX.to(work))  # type: ignore[no-untyped-call]
+    return h_BLX.to(b_BLX.dtype)
 
 
 class _Scan(torch.autograd.Function):

@@ -16,7 +16,7 @@ from torch.nn import functional as F  # noqa: N812
 
 # Elements of the states, L·K·E a row, that are worked on at once: on a CPU what a core's cache holds (a scan of 64
 # times as many took 6 times as long an element), on a GPU what its memory spares.
-CPU_ELEMENTS, GPU_ELEMENTS = 2**19, 2**28
+CPU_ELEMENTS, GPU_ELEMENTS = 2**19, 2**26
 
 
 def selective_scan(delta_BLE: Tensor, w_BLE: Tensor, b_BLK: Tensor, c_BLK: Tensor, a_KE: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ def _portions(delta: Tensor, a_KE: Tensor, *, num_buffers: int) -> Iterator[tupl
     """Yield rows with buffers R n C K E that serve all portions: fresh memory would cost more than the sums do."""
     limit = CPU_ELEMENTS if delta.device.type == "cpu" else GPU_ELEMENTS
     shape = (*delta.shape[1:3], *a_KE.shape)
-    size = min(len(delta), max(1, limit // math.prod(shape)))
+    size = max(1, min(len(delta), limit // math.prod(shape)))
     buffers = [delta.new_empty(size, *shape) for _ in range(num_buffers)]
     for start in range(0, len(delta), size):
         stop = min(start + size, len(delta))
@@ -140,6 +140,6 @@ def _scan_back(kept: Tensor, g: Tensor, *, product: Tensor) -> None:
     product[:, :-1, -1], product[:, -1, -1] = kept[:, 1:, 0], 0
     for t in range(block - 2, -1, -1):
         g[:, :, t].addcmul_(kept[:, :, t + 1], g[:, :, t + 1])
-        torch.mul(kept[:, :, t + 1], product[:, :, t + 1], out=product[:, :, t])
+        product[:, :, t].copy_(product[:, :, t + 1]).mul_(kept[:, :, t + 1])
     for n in range(num_blocks - 2, -1, -1):
         g[:, n].addcmul_(product[:, n], g[:, n + 1, :1])

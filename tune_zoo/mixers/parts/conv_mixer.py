@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.errors import nearest
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State
-from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at
+from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at, causal_conv_step
 from tune_zoo.mixers.parts.filters import ExplicitLongFilter, Filter, ImplicitLongFilter, ShortFilter
 
 LONG_KERNELS = ("long", "implicit")
@@ -97,12 +97,9 @@ class ConvMixer(SequenceMixer, ABC):
         return causal_conv_at(u_BLD, self.filter(), at_BQ) + self.b2.at(at_BQ)
 
     def convolve_step(self, u_BD: Tensor, state: State, position: int) -> tuple[Tensor, State]:
-        """Return h ∗ u + b2 at one position, by the sum that defines it, and the next state."""
-        recent_BSD = torch.cat([state[0], u_BD.unsqueeze(1)], dim=1)  # oldest first
-        num_recent = recent_BSD.shape[1]
-        taps_SD = self.filter()[:num_recent].flip(0)
-        y_BD = (taps_SD * recent_BSD).sum(1) + self.b2.step(position)
-        return y_BD, (recent_BSD[:, max(0, num_recent - self.filter.num_taps + 1) :],)
+        """Return h ∗ u + b2 at one position, and the next state."""
+        y_BD, kept_BSD = causal_conv_step(u_BD, state[0], self.filter())
+        return y_BD + self.b2.step(position), (kept_BSD,)
 
     def initial_state(self, batch_size: int, *, dtype: torch.dtype, device: torch.device) -> State:
         """Return no inputs yet, B 0 D."""

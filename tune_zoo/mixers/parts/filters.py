@@ -118,5 +118,9 @@ class WithIdentity(Filter):
 
     def forward(self) -> Tensor:
         """Return taps_KD."""
-        taps_KD: Tensor = self.inner()
-        return torch.cat([taps_KD[:1] + 1, taps_KD[1:]])
+        return with_skip(self.inner(), 1)
+
+
+def with_skip(taps_KD: Tensor, skip: Tensor | float) -> Tensor:
+    """Return the taps of h ∗ u + skip·u, the skip being of each channel or of all."""
+    return torch.cat([taps_KD[:1] + skip, taps_KD[1:]])

@@ -12,7 +12,6 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from tune_zoo.errors import MixerError
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
 from tune_zoo.mixers.ops.chunks import chunked_recurrence
 from tune_zoo.mixers.ops.fla_kernels import Backend, chosen_backend, fla_recurrence
@@ -43,15 +42,6 @@ class ShortConvConfig(MatrixStateConfig):
     """
 
     short_conv: int = Field(default=0, ge=0)
-
-
-def check_heads(name: str, channels: int, num_heads: int, *, d_model: int, what: str = "channels") -> None:
-    """Raise MixerError where the heads do not divide the channels they share."""
-    if channels % num_heads or channels < num_heads:
-        raise MixerError(
-            f"{name}: num_heads must divide the {channels} {what}, got num_heads {num_heads} with d_model "
-            f"{d_model}; change one of the two"
-        )
 
 
 class Front(nn.Module, ABC):

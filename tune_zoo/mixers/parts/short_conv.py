@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.base import State
-from tune_zoo.mixers.ops.convolution import causal_conv
+from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_step
 
 
 class ShortConv(nn.Module):
@@ -39,10 +39,9 @@ class ShortConv(nn.Module):
         return (torch.zeros(batch_size, num_taps - 1, channels, dtype=dtype, device=device),)
 
     def step(self, x_BX: Tensor, state: State) -> tuple[Tensor, State]:
-        """Convolve at one position, by the sum that defines it."""
-        recent_BKX = torch.cat([state[0], x_BX.unsqueeze(1)], dim=1)  # oldest first
-        y_BX = (self.taps.flip(0) * recent_BKX).sum(1) + self.bias
-        return self._activated(y_BX), (recent_BKX[:, 1:],)
+        """Convolve at one position."""
+        y_BX, kept_BKX = causal_conv_step(x_BX, state[0], self.taps)
+        return self._activated(y_BX + self.bias), (kept_BKX,)
 
     def state_size(self) -> int:
         """Return the elements of the inputs that are kept."""
