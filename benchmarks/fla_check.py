@@ -8,7 +8,8 @@ Markdown table each: the mixers of this package by the backend `fla`, against fl
 themselves, for every kind of recurrence; milliseconds by either backend; and the layers of the package, by name,
 each run, differentiated, looked at for causality, and its state counted.
 
-Most of the time goes into compiling kernels, so sizes are few and small. Each part ends at an equal share of
+Most of the time goes into compiling kernels, so sizes are few and small: heads of 16 channels, and two mixers with
+their defaults, `based` with 273 channels a key and `delta_net` with one head. Each part ends at an equal share of
 `--minutes` and says so where it was cut short; time that it leaves goes to the next. The exit code is 0 if all
 mixers and kernels that were asked for agree and no layer fails, else 1; 2 where there is no GPU or no package.
 """

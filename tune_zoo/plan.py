@@ -170,9 +170,9 @@ def _training(space: SearchSpace, mixer: MixerEntry, seq_len: int) -> TrainingSp
 def flops(spec: TrialSpec) -> float:
     """Estimate a trial's floating-point operations at its whole budget.
 
-    Counts four d×d products a position and layer and the N² products of attention, times what a mixer's layer costs
-    over one of attention; the state mixer; and the head at the query positions. Good enough to order trials and to
-    share out a budget.
+    Counts four d×d products a position and layer and the N² products of attention, times what a mixer's layer
+    costs over one of attention; the state mixer; and the head at the query positions. Good enough to order trials
+    and to share out a budget.
     """
     task, model, training = spec.task, spec.model, spec.training
     n, d = task.seq_len, model.d_model

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from functools import cache
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
 from analysis_tables import read_data, table_of
-from figure_checks import overlaps
+from figure_checks import lay_out, overlaps
 from matplotlib import _pylab_helpers
 
-from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, write
+from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, output, write
 from analysis.accuracy_figure import accuracy_panels, draw_accuracy
 from analysis.law_figure import draw_law, law_panels
 from analysis.looks import looks
@@ -22,8 +24,20 @@ def published():
 
 
 @pytest.fixture(scope="module")
+def published_accuracy(published):
+    """Its figure of accuracy, to be looked at and not to be changed."""
+    return draw_accuracy(accuracy_panels(published), 0.9)
+
+
+@pytest.fixture(scope="module")
 def cpu_scale():
-    return read_data("base_conv_cpu_scale.csv")
+    return analyse(read_data("base_conv_cpu_scale.csv"), 0.95)
+
+
+@pytest.fixture
+def drawn_once(monkeypatch):
+    """Draw each figure once, and write no image."""
+    monkeypatch.setattr(output, "_image", lambda figure, kind: figure.canvas.draw() if kind == "png" else b"")
 
 
 SIX = {"attention": 0.0, "base_conv": 1.0, "long_conv": 0.7, "hybrid": 0.2, "pkg.mod:MyMixer": 0.5, "hyena": 0.9}
@@ -44,15 +58,25 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("table", "threshold"), CASES.values(), ids=list(CASES))
-def test_nothing_overlaps(table, threshold):
-    analysis = analyse(table, threshold)
-    assert overlaps(draw_accuracy(accuracy_panels(analysis), threshold)) == []
-    assert overlaps(draw_law(law_panels(analysis.fits))) == []
+@cache
+def analysed(case):
+    return analyse(*CASES[case])
 
 
-def test_published_table_is_drawn_without_overlap(published):
-    assert overlaps(draw_accuracy(accuracy_panels(published), 0.9)) == []
+@cache
+def accuracy_of(case):
+    """The figure of accuracy of a case, to be looked at and not to be changed."""
+    return draw_accuracy(accuracy_panels(analysed(case)), 0.9)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nothing_overlaps(case):
+    assert overlaps(accuracy_of(case)) == []
+    assert overlaps(draw_law(law_panels(analysed(case).fits))) == []
+
+
+def test_published_table_is_drawn_without_overlap(published, published_accuracy):
+    assert overlaps(published_accuracy) == []
     assert overlaps(draw_law(law_panels(published.fits))) == []
 
 
@@ -71,10 +95,9 @@ def test_panels_hold_the_computed_data(published):
     assert first.width.text() == "(64, 128]"
 
 
-def test_axes_are_in_powers_of_two(published):
-    figure = draw_accuracy(accuracy_panels(published), 0.9)
-    figure.canvas.draw()
-    last = figure.axes[-1]
+def test_axes_are_in_powers_of_two(published_accuracy):
+    lay_out(published_accuracy)
+    last = published_accuracy.axes[-1]
     assert last.get_xscale() == "log"
     assert [text.get_text() for text in last.get_xticklabels()] == ["64", "128", "256", "512"]
 
@@ -97,11 +120,11 @@ def test_diverged_trials_are_crosses_and_lost_ones_are_absent():
 
 
 @pytest.mark.parametrize("accuracy", [np.nan, 0.0, 1.0])
-def test_extreme_tables_can_be_drawn(accuracy):
+def test_extreme_tables_can_be_drawn(accuracy, drawn_once):
     assert len(render(analyse(table_of(lambda n: 32).assign(accuracy=accuracy)))) == 6
 
 
-def test_lost_table_can_be_drawn():
+def test_lost_table_can_be_drawn(drawn_once):
     assert len(render(analyse(table_of(lambda n: 32).assign(accuracy=np.nan, status="error")))) == 6
 
 
@@ -126,7 +149,7 @@ def test_spread_keeps_order_and_distance():
 
 
 def test_only_the_lowest_panel_of_a_column_is_labelled():
-    figure = draw_accuracy(accuracy_panels(analyse(CASES["five lengths"][0], 0.9)), 0.9)
+    figure = accuracy_of("five lengths")
     shown = [ax.xaxis.get_tick_params()["labelbottom"] for ax in figure.axes]
     assert shown == [False, False, True, True, True]
 
@@ -141,9 +164,9 @@ def test_crossed_axes_give_a_row_a_number_of_pairs():
 
 def test_no_global_state_and_the_same_bytes(cpu_scale, tmp_path):
     before = dict(mpl.rcParams)
-    one = render(analyse(cpu_scale, 0.95))
+    one = render(cpu_scale)
     out = tmp_path / "new" / "folder"
-    files = write(analyse(cpu_scale, 0.95), out)
+    files = write(analyse(read_data("base_conv_cpu_scale.csv"), 0.95), out)
     assert dict(mpl.rcParams) == before
     assert _pylab_helpers.Gcf.get_all_fig_managers() == []
     assert b"<dc:date>" not in one["accuracy.svg"]
@@ -153,19 +176,18 @@ def test_no_global_state_and_the_same_bytes(cpu_scale, tmp_path):
 
 @pytest.mark.parametrize("step", ["replace", "write_bytes"])
 def test_a_failed_write_leaves_nothing(cpu_scale, tmp_path, monkeypatch, step):
-    analysis = analyse(cpu_scale, 0.95)
+    monkeypatch.setattr(output, "_image", lambda figure, kind: b"image")
 
     def fail(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(f"pathlib.Path.{step}", fail)
     with pytest.raises(AnalysisError, match=r"cannot \(No space left on device\)\. Name another folder"):
-        write(analysis, tmp_path)
+        write(cpu_scale, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_public_figures_are_those_of_the_files(cpu_scale):
-    analysis = analyse(cpu_scale, 0.95)
-    assert len(figure_accuracy(analysis).axes) == 5
-    assert [ax.get_title(loc="left") for ax in figure_minimal_width(analysis).axes] == ["base_conv"]
+    assert len(figure_accuracy(cpu_scale).axes) == 5
+    assert [ax.get_title(loc="left") for ax in figure_minimal_width(cpu_scale).axes] == ["base_conv"]
     assert _pylab_helpers.Gcf.get_all_fig_managers() == []

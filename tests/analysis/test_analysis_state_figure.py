@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from functools import cache
 
 import matplotlib as mpl
@@ -90,24 +91,27 @@ def figures(case):
     return figure_state_size(analysed(case)), figure_accuracy(analysed(case))
 
 
+@contextmanager
+def no_images():
+    """Leave images empty, for what is told by the names of files, by text or by tables."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(output, "_image", lambda figure, kind: b"")
+        yield
+
+
 @pytest.fixture(scope="module")
 def report_folder(tmp_path_factory):
     """A folder with the report on two mixers, and the names of the files that were written."""
     folder = tmp_path_factory.mktemp("report")
-    return folder, {file.name for file in write_report(analysed("two mixers"), folder, heading="?")}
-
-
-@pytest.fixture
-def without_images(monkeypatch):
-    """Leave images empty, for what is told by the names of files or by tables."""
-    monkeypatch.setattr(output, "_image", lambda figure, kind: b"")
+    with no_images():
+        return folder, {file.name for file in write_report(analysed("two mixers"), folder, heading="?")}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_nothing_is_in_the_way(case):
     for figure in figures(case):
-        assert overlaps(figure) == []
         assert legends_in_the_way(figure) == []
+        assert overlaps(figure) == []
 
 
 def test_a_legend_in_the_way_is_seen():
@@ -216,7 +220,8 @@ def test_axis_has_few_round_labels():
     assert labels([0]) == ["0", "1", "2"]
 
 
-def test_tables_without_states_have_no_such_figure(without_images):
+@no_images()
+def test_tables_without_states_have_no_such_figure():
     lost = table_of(lambda n: 32).assign(status="error", accuracy=np.nan, state_size=64)
     for table in (table_of(lambda n: 32), lost):
         analysis = analyse(table)
@@ -227,9 +232,10 @@ def test_tables_without_states_have_no_such_figure(without_images):
             figure_state_size(analysis)
 
 
-def test_diverged_tables_can_be_drawn(without_images):
+def test_diverged_tables_can_be_drawn():
     analysis = analyse(table_of(lambda n: 32).assign(accuracy=np.nan, state_size=64))
-    assert set(render(analysis)) >= NEW_FILES
+    with no_images():
+        assert set(render(analysis)) >= NEW_FILES
     figure = figure_state_size(analysis)
     figure.canvas.draw()
     names = {text.get_text() for text in figure.legends[1].get_texts()}
@@ -240,13 +246,15 @@ def test_states_change_no_other_file_and_bytes_are_the_same():
     with_states = CASES["one mixer, one length"]
     bare = with_states.drop(columns="state_size")
     before = dict(mpl.rcParams)
-    one, other = render(analyse(bare, 0.9)), render(analyse(with_states, 0.9))
+    analysis = analyse(with_states, 0.9)
+    one, other = render(analyse(bare, 0.9)), render(analysis)
     assert dict(mpl.rcParams) == before
     assert _pylab_helpers.Gcf.get_all_fig_managers() == []
     assert set(other) - set(one) == NEW_FILES
     # The table of minimal widths tells the state at the minimal width, as ever.
     assert {name for name in one if one[name] != other[name]} == {"minimal_widths.csv"}
-    assert render(analyse(with_states, 0.9)) == other
+    for kind in ("png", "svg"):
+        assert output._image(figure_state_size(analysis), kind) == other[f"state_size.{kind}"]
     assert b"<dc:date>" not in other["state_size.svg"]
 
 
@@ -281,7 +289,8 @@ def test_report_notes_what_is_left_out():
     assert "- h3: 6 trials with an accuracy but no state size are left out of the figure of state sizes." in text
 
 
-def test_command_writes_the_figure_by_the_same_road(tmp_path, capsys, without_images):
+@no_images()
+def test_command_writes_the_figure_by_the_same_road(tmp_path, capsys):
     path, out = tmp_path / "table.csv", tmp_path / "out"
     read_data("base_conv_cpu_scale.csv").assign(state_size=lambda t: t["d_model"] * t["seq_len"]).to_csv(path)
     assert main([str(path), "--out", str(out), "--threshold", "0.95"]) == 0
