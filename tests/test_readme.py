@@ -11,10 +11,11 @@ import typer
 from conftest import trial
 
 from tune_zoo.cli import app
+from tune_zoo.mixers.registry import MIXERS, build, parse_config
 from tune_zoo.record import make_record
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status, TrialResult
-from tune_zoo.space_file import load_space
+from tune_zoo.space_file import known_spaces, load_space
 from tune_zoo.store import write_record
 
 ROOT = Path(__file__).parents[1]
@@ -67,11 +68,39 @@ def test_links_and_pictures_lead_somewhere() -> None:
 
 
 def test_every_mixer_and_space_has_its_row() -> None:
-    from tune_zoo.mixers.registry import MIXERS
-    from tune_zoo.space_file import known_spaces
-
     assert [name for name in (*MIXERS, *known_spaces()) if f"| `{name}` |" not in TEXT] == []
 
 
+d, N, H, F, K = 64, 256, 2, 16, 16  # of the layers below; K counts taps, or states of a channel
+STATES = {
+    "attention": ({"num_heads": H}, "2·d·N", 2 * d * N),
+    "base_conv": ({"kernels": [K]}, "(K − 1)·d for K taps", (K - 1) * d),
+    "long_conv": ({"kernels": [K]}, "(K − 1)·d", (K - 1) * d),
+    "hyena": ({}, "(N − 1)·d + 6·d", (N - 1) * d + 6 * d),
+    "h3": ({"d_state": K}, "(K − 1)·d + K·d for K states and taps", (K - 1) * d + K * d),
+    "rwkv4": ({}, "4·d", 4 * d),
+    "input_dependent_conv": ({}, "2·d·N + N − 1", 2 * d * N + N - 1),
+    "sliding_window": ({"window": K}, "2·d·min(W, N)", 2 * d * min(K, N)),
+    "linear_attention": ({"num_heads": H}, "d²/H + d", d**2 // H + d),
+    "based": ({"num_heads": H, "feature_dim": F}, "(1 + F + F²)·(d + H)", (1 + F + F**2) * (d + H)),
+    "retnet": ({"num_heads": H}, "2·d²/H", 2 * d**2 // H),
+    "gla": ({"num_heads": H}, "d²/(2H)", d**2 // (2 * H)),
+    "mamba": ({"d_state": K}, "2·d·K + 6·d", 2 * d * K + 6 * d),
+    "mamba2": ({"num_heads": H, "d_state": K}, "2·d·K + 6·(d + K)", 2 * d * K + 6 * (d + K)),
+    "delta_net": ({"num_heads": H}, "d²/H + 9·d", d**2 // H + 9 * d),
+    "gated_delta_net": ({"num_heads": H}, "d²/H + 9·d", d**2 // H + 9 * d),
+    "rwkv7": ({"num_heads": H}, "d²/H + d", d**2 // H + d),
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(MIXERS) - {"hybrid"}))
+def test_a_mixers_state_is_what_its_row_says(name: str) -> None:
+    options, formula, elements = STATES[name]
+    (row,) = [line for line in TEXT.splitlines() if line.startswith(f"| `{name}` |")]
+    assert formula == row.split(" | ")[3]
+    config = parse_config(name, options)
+    assert build(name, config, d_model=d, seq_len=N, layer_idx=0, num_layers=2).state_size(N) == elements
+
+
 def test_nothing_is_left_to_fill_in() -> None:
-    assert "@" not in TEXT
+    assert re.findall(r"@|\b(?:COST|[A-Z]+TIME)\b", TEXT) == []

@@ -9,22 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from analysis_tables import read_data, table_of, trials
-from figure_checks import lay_out, legends_in_the_way, overlaps
+from figure_checks import legends_in_the_way, overlaps
 from matplotlib import _pylab_helpers
 
-from analysis import (
-    AnalysisError,
-    analyse,
-    figure_accuracy,
-    figure_minimal_width,
-    figure_state_size,
-    output,
-    write_report,
-)
+from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, figure_state_size, output
 from analysis.__main__ import main
 from analysis.looks import looks
 from analysis.output import render
-from analysis.report import report_text
+from analysis.report import report_text, write_report
 from analysis.state_figure import state_panels
 
 EIGHTEEN = (
@@ -48,18 +40,11 @@ def recall(
                     size = d * (2 * n if mixer == "attention" else 8 + 5 * place)
                     mean = 1 / k + (1 - 1 / k) / (1 + (700 * k / (size * (1 + place % 3))) ** 1.5)
                     rows += [
-                        {
-                            "mixer": mixer,
-                            "seq_len": n,
-                            "num_kv_pairs": k,
-                            "d_model": d,
-                            "seed": seed,
-                            "state_size": size,
-                            "accuracy": float(np.clip(mean + 0.05 * rng.normal(), 0, 1)),
-                        }
+                        (mixer, n, k, d, seed, size, float(np.clip(mean + 0.05 * rng.normal(), 0, 1)))
                         for seed in range(seeds)
                     ]
-    return pd.DataFrame(rows)
+    names = ["mixer", "seq_len", "num_kv_pairs", "d_model", "seed", "state_size", "accuracy"]
+    return pd.DataFrame(rows, columns=names)
 
 
 CASES = {
@@ -70,11 +55,13 @@ CASES = {
     "eighteen mixers, one length": recall(seq_lens=(64,)),
     "five lengths": recall(EIGHTEEN[:5], seq_lens=tuple(2**i for i in range(5, 10)), seeds=1),
     "crossed": recall(EIGHTEEN[:2], seq_lens=(64, 128), pairs=lambda n: (4, 8, 16)),
-    "odd names": recall(["my_package.mixers:AnImpossiblyLongNameOfAMixer", r"$\x$", "_a", "a$"]),
-    "no state at one width": recall(["long_conv", "h3"]).assign(
+    "odd names": recall(
+        ["my_package.mixers:AnImpossiblyLongNameOfAMixer", r"$\x$", "_a", "a$"], seq_lens=(64, 128)
+    ),
+    "no state at one width": recall(["long_conv", "h3"], seq_lens=(64, 128)).assign(
         state_size=lambda t: t["state_size"] * (t["d_model"] > 16)
     ),
-    "diverged": recall(EIGHTEEN[:3]).assign(
+    "diverged": recall(EIGHTEEN[:3], seq_lens=(64,)).assign(
         accuracy=lambda t: t["accuracy"].where(t["seed"] != t["d_model"] // 64)
     ),
 }
@@ -205,7 +192,6 @@ def test_one_length_and_several_pairs_stand_side_by_side():
 def labels(sizes) -> list[str]:
     rows = [{"d_model": i + 1, "state_size": size, "accuracy": 0.5} for i, size in enumerate(sizes)]
     figure = figure_state_size(analyse(trials(*rows)))
-    lay_out(figure)
     low, high = figure.axes[0].get_xlim()
     return [
         label.get_text() for label in figure.axes[0].get_xticklabels() if low <= label.get_position()[0] <= high
