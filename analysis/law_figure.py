@@ -32,7 +32,7 @@ class LawPanel:
         mixer: The sequence mixer, which gives the colour.
         caption: Exponent, interval and verdict.
         widths: The interval of d* at each length.
-        line: Median law and its 95 % band over the lengths.
+        line: Median law and its 95 % band over the lengths; None where one length has no law.
         middle: Length and width at which the guides cross: the middle of what the intervals tell.
     """
 
@@ -40,7 +40,7 @@ class LawPanel:
     mixer: str
     caption: str
     widths: tuple[MinimalWidth, ...]
-    line: Line
+    line: Line | None
     middle: tuple[float, float]
 
 
@@ -76,9 +76,9 @@ def _panel(fit: FitResult) -> LawPanel:
     return LawPanel(
         label=short(fit.label),
         mixer=fit.mixer,
-        caption=f"b = {fit.exponent()}\n{fit.verdict}",
+        caption=f"b = {fit.exponent()}\n{fit.verdict}" if fit.has_law else "no law:\none sequence length",
         widths=fit.widths,
-        line=fit.law.line(np.geomspace(*ends, _POINTS)),
+        line=fit.law.line(np.geomspace(*ends, _POINTS)) if fit.has_law else None,
         middle=(float(np.exp(fit.law.center)), float(np.exp(np.log(known).mean()))),
     )
 
@@ -123,11 +123,11 @@ def _height(cuts: Sequence[MinimalWidth], known: Sequence[int]) -> tuple[float, 
 def _draw_panel(
     ax: Axes, panel: LawPanel, style: Look, x_view: tuple[float, float], y_view: tuple[float, float]
 ) -> None:
-    line = panel.line
-    ax.fill_between(line.seq_len, line.low, line.high, color=style.color, alpha=0.16, linewidth=0, zorder=1)
-    ax.plot(line.seq_len, line.median, color=style.color, linewidth=1.6, zorder=3)
-    for slope in (0, 1):
-        _guide(ax, panel.middle, slope, x_view, y_view)
+    if (line := panel.line) is not None:
+        ax.fill_between(line.seq_len, line.low, line.high, color=style.color, alpha=0.16, linewidth=0, zorder=1)
+        ax.plot(line.seq_len, line.median, color=style.color, linewidth=1.6, zorder=3)
+        for slope in (0, 1):
+            _guide(ax, panel.middle, slope, x_view, y_view)
     for width in panel.widths:
         _interval(ax, width, style)
     ax.set_title(panel.label, color=style.color, fontweight="bold", pad=29)

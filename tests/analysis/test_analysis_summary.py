@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from analysis import DEFAULT_THRESHOLD, FitResult, Verdict, analyse, minimal_widths
 from analysis.errors import AnalysisError
 from analysis.fit_result import sentences
+from analysis.law_figure import law_panels
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,7 @@ def test_one_length_has_no_law_and_is_said_once():
     tables = [table_of(lambda n: 20, seq_lens=[32], mixer=mixer) for mixer in ("h3", "attention")]
     fits = analyse(pd.concat(tables), 0.95).fits
     assert [fit.exponent() for fit in fits] == ["—", "—"]
+    assert [panel.line for panel in law_panels(fits)] == [None, None]
     assert sentences(fits) == [
         "attention and h3: undetermined: an exponent needs two sequence lengths at least, and only 32 was tried; "
         "try another sequence length, such as seq_len 128"
