@@ -20,10 +20,11 @@ from tune_zoo.mixers.ops.convolution import direct_conv, fft_conv
 from tune_zoo.mixers.registry import MIXERS, build, parse_config
 
 ENTRIES: Mapping[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {}) for name in sorted(MIXERS) if name not in ("hybrid", "base_conv")},
+    **{name: (name, {}) for name in sorted(MIXERS) if name not in ("hybrid", "base_conv", "long_conv")},
     "base_conv, 3 taps": ("base_conv", {"kernels": [3]}),
     "base_conv, long": ("base_conv", {"kernels": ["long"]}),
     "base_conv, implicit": ("base_conv", {"kernels": ["implicit"]}),
+    "long_conv, long": ("long_conv", {"kernels": ["long"]}),
 }
 
 
