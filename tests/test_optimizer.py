@@ -6,7 +6,6 @@ import pytest
 import torch
 from conftest import trial
 
-from tune_zoo.mixers.registry import MIXERS, build, parse_config
 from tune_zoo.model import build_model
 from tune_zoo.optimizer import build_optimizer, rate_factor
 
@@ -59,10 +58,3 @@ def test_weight_decay_leaves_decay_rates_alone() -> None:
     assert (decayed["weight_decay"], free["weight_decay"]) == (0.3, 0.0)
     assert {names[id(p)].rpartition(".")[2] for p in free["params"]} == {"A_log", "D", "delta_bias"}
     assert len(decayed["params"]) + len(free["params"]) == len(names)
-
-
-@pytest.mark.parametrize("name", sorted(MIXERS))
-def test_what_declines_weight_decay_is_there(name: str) -> None:
-    options = {"layers": [{"name": "attention"}]} if name == "hybrid" else {}
-    mixer = build(name, parse_config(name, options), d_model=8, seq_len=8, layer_idx=0, num_layers=1)
-    assert set(mixer.no_weight_decay) <= dict(mixer.named_parameters()).keys()
