@@ -11,12 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.ops.recurrence import Terms
 from tune_zoo.mixers.parts.heads import check_divides
-from tune_zoo.mixers.parts.matrix_state import (
-    HeadNorm,
-    MatrixStateMixer,
-    Projections,
-    ShortConvConfig,
-)
+from tune_zoo.mixers.parts.matrix_state import HeadNorm, MatrixStateMixer, Projections, ShortConvConfig
 
 
 class DeltaNetConfig(ShortConvConfig):

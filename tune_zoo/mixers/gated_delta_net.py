@@ -14,12 +14,7 @@ from torch.nn import functional as F  # noqa: N812
 from tune_zoo.mixers.ops.recurrence import Terms
 from tune_zoo.mixers.parts.decay_rates import HeadDecay
 from tune_zoo.mixers.parts.heads import check_divides
-from tune_zoo.mixers.parts.matrix_state import (
-    HeadNorm,
-    MatrixStateMixer,
-    Projections,
-    ShortConvConfig,
-)
+from tune_zoo.mixers.parts.matrix_state import GatedMixer, Projections, ShortConvConfig
 
 
 class GatedDeltaNetConfig(ShortConvConfig):
@@ -37,7 +32,7 @@ class GatedDeltaNetConfig(ShortConvConfig):
         check_divides("gated_delta_net", "num_heads", self.num_heads, d_model, d_model=d_model)
 
 
-class GatedDeltaNet(MatrixStateMixer):
+class GatedDeltaNet(GatedMixer):
     """S_t = α_t (I − β_t k_t k_tᵀ) S_{t−1} + β_t k_t v_tᵀ; y = W_O (norm(Sᵀ q) ⊙ swish(W_g x)).
 
     q, k, v and β are DeltaNet's; α_t is Mamba-2's decay, one a head. The state is expand_v·d·d/H, and the
@@ -63,9 +58,7 @@ class GatedDeltaNet(MatrixStateMixer):
         self.front = Projections(d_model, sum(self.split), short_conv=config.short_conv, silu=True)
         self.beta_proj = nn.Linear(d_model, config.num_heads, bias=False)
         self.decay = HeadDecay(d_model, config.num_heads)
-        self.gate_proj = nn.Linear(d_model, values, bias=False)
-        self.norm = HeadNorm(self.value_channels)
-        self.out_proj = nn.Linear(values, d_model, bias=False)
+        self.add_output(values)
 
     def terms(self, streams: Tensor, x: Tensor, positions: Tensor) -> Terms:
         """Write β k vᵀ and remove α β k kᵀ S, the removal seeing the state before its decay."""
@@ -74,8 +67,3 @@ class GatedDeltaNet(MatrixStateMixer):
         beta = self.beta_proj(x).sigmoid().unsqueeze(-1)
         _, log_decay = self.decay(x)
         return Terms(q, beta * k, v, log_decay, removal=-log_decay.exp() * k)
-
-    def output(self, read: Tensor, streams: Tensor, x: Tensor) -> Tensor:
-        """Norm, gate and project."""
-        y: Tensor = self.out_proj(self.norm(read, self.gate_proj(x)))
-        return y

@@ -15,12 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.ops.recurrence import Terms
 from tune_zoo.mixers.parts.heads import check_divides
-from tune_zoo.mixers.parts.matrix_state import (
-    HeadNorm,
-    MatrixStateMixer,
-    Projections,
-    ShortConvConfig,
-)
+from tune_zoo.mixers.parts.matrix_state import GatedMixer, Projections, ShortConvConfig
 
 TEMPERATURE = 16  # τ of the paper: decays start near 1
 LEAST_LOG_DECAY = -5.0  # a position; it keeps e^(sum over a chunk) finite in float32 and forgets all but 0.7 %
@@ -48,7 +43,7 @@ class GLAConfig(ShortConvConfig):
         check_divides("gla", "num_heads", self.num_heads, d_model // 2, d_model=d_model, what=what)
 
 
-class GLA(MatrixStateMixer):
+class GLA(GatedMixer):
     """S_t = diag(α_t) S_{t−1} + k_t v_tᵀ, α_t = σ(W₂ W₁ x_t + b)^(1/16); y = W_O (norm(Sᵀ q/√K) ⊙ swish(W_r x)).
 
     Keys have d/2 channels and values d, as in the paper; the state is d·d/(2H). No channel keeps less than e⁻⁵
@@ -72,9 +67,7 @@ class GLA(MatrixStateMixer):
         self.decay_proj = nn.Sequential(
             nn.Linear(d_model, config.gate_rank, bias=False), nn.Linear(config.gate_rank, keys)
         )
-        self.gate_proj = nn.Linear(d_model, d_model, bias=False)
-        self.norm = HeadNorm(self.value_channels)
-        self.out_proj = nn.Linear(d_model, d_model, bias=False)
+        self.add_output(d_model)
 
     def terms(self, streams: Tensor, x: Tensor, positions: Tensor) -> Terms:
         """Scale the queries and compute the decays."""
@@ -83,8 +76,3 @@ class GLA(MatrixStateMixer):
         work = torch.promote_types(gate.dtype, torch.float32)  # in bfloat16 decays near 1 would be alike
         log_decay = (F.logsigmoid(gate.to(work)) / TEMPERATURE).clamp(min=LEAST_LOG_DECAY)
         return Terms(q / math.sqrt(self.key_channels), k, v, self.heads(log_decay))
-
-    def output(self, read: Tensor, streams: Tensor, x: Tensor) -> Tensor:
-        """Norm, gate and project."""
-        y: Tensor = self.out_proj(self.norm(read, self.gate_proj(x)))
-        return y

@@ -16,10 +16,9 @@ from torch.nn import functional as F  # noqa: N812
 
 from tune_zoo.mixers.base import MixerConfig, SequenceMixer, State, take
 from tune_zoo.mixers.ops.convolution import causal_conv, causal_conv_at, causal_conv_step
+from tune_zoo.mixers.parts.decay_rates import DELTA_MAX, DELTA_MIN
 from tune_zoo.mixers.parts.filters import with_skip
 from tune_zoo.mixers.parts.heads import check_divides
-
-MIN_STEP, MAX_STEP = 1e-3, 1e-1  # of Δ, drawn log-uniformly
 
 
 class H3Config(MixerConfig):
@@ -52,7 +51,7 @@ class DiagonalSSM(nn.Module):
 
     def __init__(self, num_heads: int, num_states: int) -> None:
         super().__init__()
-        low, high = math.log(MIN_STEP), math.log(MAX_STEP)
+        low, high = math.log(DELTA_MIN), math.log(DELTA_MAX)
         self.log_step = nn.Parameter(torch.empty(num_heads).uniform_(low, high))
         self.log_decay = nn.Parameter(torch.full((num_heads, num_states), math.log(0.5)))  # A = −e^· + i·
         self.frequency = nn.Parameter(math.pi * torch.arange(num_states).repeat(num_heads, 1))

@@ -16,12 +16,7 @@ from torch.nn import functional as F  # noqa: N812
 from tune_zoo.mixers.ops.recurrence import Terms
 from tune_zoo.mixers.parts.decay_rates import HeadDecay
 from tune_zoo.mixers.parts.heads import check_divides
-from tune_zoo.mixers.parts.matrix_state import (
-    MatrixStateConfig,
-    MatrixStateMixer,
-    Projections,
-    RMSNorm,
-)
+from tune_zoo.mixers.parts.matrix_state import MatrixStateConfig, MatrixStateMixer, Projections, RMSNorm
 
 
 class Mamba2Config(MatrixStateConfig):

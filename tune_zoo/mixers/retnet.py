@@ -9,17 +9,12 @@ import math
 
 import torch
 from pydantic import PositiveInt
-from torch import Tensor, nn
+from torch import Tensor
 
 from tune_zoo.errors import MixerError
 from tune_zoo.mixers.ops.recurrence import Terms
 from tune_zoo.mixers.parts.heads import check_divides
-from tune_zoo.mixers.parts.matrix_state import (
-    HeadNorm,
-    MatrixStateMixer,
-    Projections,
-    ShortConvConfig,
-)
+from tune_zoo.mixers.parts.matrix_state import GatedMixer, Projections, ShortConvConfig
 
 
 class RetNetConfig(ShortConvConfig):
@@ -42,7 +37,7 @@ class RetNetConfig(ShortConvConfig):
             )
 
 
-class RetNet(MatrixStateMixer):
+class RetNet(GatedMixer):
     """S_t = γ S_{t−1} + k_t v_tᵀ with γ = 1 − 2^(−5−h) in head h; y = W_O (norm(Sᵀ q/√K) ⊙ swish(W_G x)).
 
     Queries and keys are rotated by angles proportional to their position, so that q·k depends on the distance. The
@@ -66,9 +61,7 @@ class RetNet(MatrixStateMixer):
         self.value_channels = values // config.num_heads
         self.split = (d_model, d_model, values)
         self.front = Projections(d_model, sum(self.split), short_conv=config.short_conv)
-        self.gate_proj = nn.Linear(d_model, values, bias=False)
-        self.norm = HeadNorm(self.value_channels)
-        self.out_proj = nn.Linear(values, d_model, bias=False)
+        self.add_output(values)
         self.register_buffer("log_decay", retention_log_decay(config.num_heads), persistent=False)
 
     def terms(self, streams: Tensor, x: Tensor, positions: Tensor) -> Terms:
@@ -78,11 +71,6 @@ class RetNet(MatrixStateMixer):
         work = torch.promote_types(q.dtype, torch.float32)  # in bfloat16 the slow heads would keep everything
         log_decay = self.log_decay.to(work).expand(*q.shape[:-1], 1)
         return Terms(rotated(q, positions), rotated(k, positions), v, log_decay)
-
-    def output(self, read: Tensor, streams: Tensor, x: Tensor) -> Tensor:
-        """Norm, gate and project."""
-        y: Tensor = self.out_proj(self.norm(read, self.gate_proj(x)))
-        return y
 
 
 def retention_log_decay(num_heads: int) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-DELTA_MIN, DELTA_MAX = 1e-3, 1e-1
+DELTA_MIN, DELTA_MAX = 1e-3, 1e-1  # between which Δ starts, log-uniform
 
 
 def step_bias(channels: int) -> nn.Parameter:

@@ -159,6 +159,21 @@ class MatrixStateMixer(SequenceMixer, ABC):
         return torch.unflatten(x, -1, (self.config.num_heads, -1))
 
 
+class GatedMixer(MatrixStateMixer, ABC):
+    """One whose output is W_O (norm(read) ⊙ SiLU(W_G x)), the norm being that of each head."""
+
+    def add_output(self, values: int) -> None:
+        """Add the gate, the norm and the output projection, for that many channels of all heads' values."""
+        self.gate_proj = nn.Linear(self.d_model, values, bias=False)
+        self.norm = HeadNorm(self.value_channels)
+        self.out_proj = nn.Linear(values, self.d_model, bias=False)
+
+    def output(self, read: Tensor, streams: Tensor, x: Tensor) -> Tensor:
+        """Norm, gate and project."""
+        y: Tensor = self.out_proj(self.norm(read, self.gate_proj(x)))
+        return y
+
+
 class RMSNorm(nn.RMSNorm):
     """The root-mean-square norm in the precision of its weights, also where autocast made the input coarser."""
 
