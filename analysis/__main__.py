@@ -28,8 +28,9 @@ EXAMPLE = """example:
 Columns of TABLE: mixer, seq_len, num_kv_pairs, d_model, accuracy; learning_rate, seed, status and
 state_size where known.
 A results folder holds records.jsonl and records/*.json, and may be that of a run that is still going on.
-Files written: report.md, accuracy.png and .svg, minimal_width.png and .svg, minimal_widths.csv, fits.csv and
-.json; where state sizes are known, state_size.png, .svg and .csv."""
+Files written: report.md; accuracy, minimal_width and solve_rate, each as .png and .svg; minimal_widths.csv,
+solve_rates.csv, fits.csv and .json; where state sizes are known, state_size.png, .svg and .csv; where a cell
+tried several learning rates, learning_rate.png and .svg and learning_rates.csv."""
 
 
 def parser() -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ OUTCOMES = frozenset(
     (
         "lost", "status", "accuracy", "accuracy_per_sequence", "validation_accuracy", "loss", "steps",
         "examples_seen", "examples_to_solve", "num_params", "state_size", "message", "error", "learning_curve",
-        "seconds", "finished_at", "device", "num_threads", "node",
+        "seconds", "finished_at", "device", "num_threads", "node", "flops", "asked_for",
     )
 )  # fmt: skip
 """Columns that say what came of a trial, when and where; all others say what it was."""

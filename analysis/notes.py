@@ -10,6 +10,7 @@ import pandas as pd
 from analysis.cells import POINT
 from analysis.cross_check import CrossCheck
 from analysis.fit_result import TIED
+from analysis.learning_rates import edge_notes
 from analysis.minimal_width import MinimalWidth
 from analysis.table import Status
 from analysis.text import listed
@@ -26,6 +27,7 @@ def fit_notes(
     threshold: float,
     *,
     unsized: pd.DataFrame,
+    by_rate: pd.DataFrame,
 ) -> list[str]:
     """Collect the notes of one fit.
 
@@ -36,6 +38,7 @@ def fit_notes(
         check: Its least squares, if any.
         threshold: Accuracy at or over which a cell is solved.
         unsized: The trials that the figure of state sizes leaves out, of all fits.
+        by_rate: What `analysis.learning_rates.rate_points` returns, of all fits.
 
     Returns:
         The notes; empty when there is nothing to know.
@@ -51,6 +54,7 @@ def fit_notes(
         *_pooled(own),
         *_dropped(check),
         *_unsized(unsized.merge(counts[POINT], on=POINT)),
+        *edge_notes(by_rate.merge(counts[POINT], on=POINT), threshold),
     ]
 
 

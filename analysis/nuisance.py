@@ -59,22 +59,25 @@ def threshold_curve(margin: Floats, sigma: Floats, lapse: Floats, guess: Floats)
     return from_cdf
 
 
-def nuisance_grid() -> Nuisance:
+def nuisance_grid(guess_rates: Floats = GUESS) -> Nuisance:
     """Lay out the grids: σ ∈ 5, λ ∈ 4, γ ∈ 2 and τ ∈ 5 values, 200 combinations.
 
     The grids of λ and τ are uneven, so a value carries the trapezoid share of the axis it stands for. (With
     the bare density instead, the crowd of small τ claims too much, and b comes out 15 % too sure.) The grid
     of σ is even in ln σ to a few per cent, and that of γ has two equal halves.
 
+    Args:
+        guess_rates: The values of γ, equally likely.
+
     Returns:
-        All combinations; index = ((σ · 4 + λ) · 2 + γ) · 5 + τ.
+        All combinations; index = ((σ · 4 + λ) · 2 + γ) · 5 + τ, with the number of guess rates for 2.
     """
-    sigma, lapse, guess, tau = (a.ravel() for a in np.meshgrid(SIGMA, LAPSE, GUESS, TAU, indexing="ij"))
+    sigma, lapse, guess, tau = (a.ravel() for a in np.meshgrid(SIGMA, LAPSE, guess_rates, TAU, indexing="ij"))
     # ln σ ~ Normal(ln .2, .7), λ ~ Beta(1.5, 9), γ even, τ ~ HalfNormal(.25); constants cancel.
     of_sigma = np.exp(-0.5 * (np.log(SIGMA / 0.2) / 0.7) ** 2)
     of_lapse = LAPSE**0.5 * (1.0 - LAPSE) ** 8 * _share(LAPSE)
     of_tau = np.exp(-0.5 * (TAU / 0.25) ** 2) * _share(TAU)
-    prior = np.einsum("s,l,g,t->slgt", of_sigma, of_lapse, np.ones(GUESS.size), of_tau).ravel()
+    prior = np.einsum("s,l,g,t->slgt", of_sigma, of_lapse, np.ones(guess_rates.size), of_tau).ravel()
     return Nuisance(sigma=sigma, lapse=lapse, guess=guess, tau=tau, prior=prior / prior.sum())
 
 

@@ -13,6 +13,10 @@ from matplotlib.figure import Figure
 from analysis.accuracy_figure import figure_accuracy
 from analysis.errors import OutputError
 from analysis.law_figure import figure_minimal_width
+from analysis.learning_rate_figure import figure_learning_rate
+from analysis.learning_rates import tuned
+from analysis.solve_rate_figure import figure_solve_rate
+from analysis.solve_rates import solve_rates
 from analysis.state_figure import figure_state_size
 from analysis.style import house_style
 from analysis.summary import Analysis
@@ -21,9 +25,10 @@ DPI = 220
 
 
 def write(analysis: Analysis, out: Path) -> list[Path]:
-    """Write figures as PNG and SVG, and the tables `minimal_widths.csv` and `fits.csv`.
+    """Write figures as PNG and SVG, and the tables `minimal_widths.csv`, `solve_rates.csv` and `fits.csv`.
 
-    Where the table has state sizes, there is a figure of them too, with its points in `state_size.csv`.
+    Where the table has state sizes, there is a figure of them too, with its points in `state_size.csv`; where a
+    cell tried two learning rates, likewise with `learning_rates.csv`.
 
     Everything is computed and drawn in memory before the first file appears. The same analysis gives the same
     bytes. `analysis.report.write_report` writes these and a report about them.
@@ -53,17 +58,23 @@ def render(analysis: Analysis) -> dict[str, bytes]:
     figures = {
         "accuracy": figure_accuracy(analysis),
         "minimal_width": figure_minimal_width(analysis),
+        "solve_rate": figure_solve_rate(analysis),
+    }
+    tables = {
+        "minimal_widths": analysis.widths,
+        "solve_rates": solve_rates(analysis.fits, analysis.counts),
+        "fits": analysis.to_frame(),
     }
     if len(analysis.states):
         figures["state_size"] = figure_state_size(analysis)
-    contents = {
+        tables["state_size"] = analysis.state_points
+    if len(tuned(analysis.rates)):
+        figures["learning_rate"] = figure_learning_rate(analysis)
+        tables["learning_rates"] = analysis.rate_points
+    images = {
         f"{name}.{kind}": _image(figure, kind) for name, figure in figures.items() for kind in ("png", "svg")
     }
-    contents["minimal_widths.csv"] = analysis.widths.to_csv(index=False).encode()
-    if len(analysis.states):
-        contents["state_size.csv"] = analysis.state_points.to_csv(index=False).encode()
-    contents["fits.csv"] = analysis.to_frame().to_csv(index=False).encode()
-    return contents
+    return images | {f"{name}.csv": rows.to_csv(index=False).encode() for name, rows in tables.items()}
 
 
 def _image(figure: Figure, kind: str) -> bytes:

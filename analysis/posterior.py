@@ -88,9 +88,9 @@ def fit_joint(
     solved: ArrayLike, tried: ArrayLike, seq_lens: Sequence[int], widths: Sequence[float]
 ) -> tuple[LawPosterior, Joint]:
     """`fit_law`, and the joint likelihood it was summed from; arguments and errors as there."""
-    k_NW, m_NW = _check(solved, tried, seq_lens, widths)
+    k_NW, m_NW = check_counts(solved, tried, seq_lens, widths)
     log_n, log_width = np.log(np.asarray(seq_lens, dtype=float)), np.log(np.asarray(widths, dtype=float))
-    alpha = _alpha_grid(log_width)
+    alpha = alpha_grid(log_width)
     joint = _joint(k_NW, m_NW, log_width, alpha, log_n - log_n.mean())
     weight_PC = np.exp(joint.total)
     mass = np.zeros(alpha.size * B.size)
@@ -108,9 +108,10 @@ def fit_joint(
     return law, joint
 
 
-def _check(
+def check_counts(
     solved: ArrayLike, tried: ArrayLike, seq_lens: Sequence[int], widths: Sequence[float]
 ) -> tuple[Floats, Floats]:
+    """Return the counts as arrays, once they are seen to keep the rules of `fit_law`."""
     k_NW, m_NW = np.asarray(solved, dtype=float), np.asarray(tried, dtype=float)
     shape = (len(seq_lens), len(widths))
     if not k_NW.shape == m_NW.shape == shape or 0 in shape:
@@ -127,26 +128,28 @@ def _check(
     return k_NW, m_NW
 
 
-def _alpha_grid(log_width: Floats) -> Floats:
+def alpha_grid(log_width: Floats, step: float = STEP) -> Floats:
+    """Return the grid of α for some widths."""
     # Widths of 1 and 2 reach the floor; one natural logarithm under them keeps "solved at every width" a
     # region.
     low = min(FLOOR, float(log_width[0]) - 1.0)
-    return _even(low, float(log_width[-1]) + CEILING_OVER)
+    return _even(low, float(log_width[-1]) + CEILING_OVER, step)
 
 
-def _value_grid(log_width: Floats, alpha: Floats, x_N: Floats) -> Floats:
+def value_grid(log_width: Floats, alpha: Floats, x_N: Floats, step: float = STEP) -> Floats:
+    """Return the grid of ln d* on which every line over the lengths lies."""
     # Covers every value of the line, and the tails of the widest slope and scatter beyond the tried widths.
     reach = float(np.abs(np.outer(x_N, [B[0], B[-1]])).max())
     low = min(alpha[0] - reach, log_width[0] - _TAIL)
-    return _even(float(low), float(max(alpha[-1] + reach, log_width[-1] + _TAIL)))
+    return _even(float(low), float(max(alpha[-1] + reach, log_width[-1] + _TAIL)), step)
 
 
-def _even(low: float, high: float) -> Floats:
-    return np.asarray(np.arange(int(np.ceil((high - low) / STEP)) + 1) * STEP + low, dtype=np.float64)
+def _even(low: float, high: float, step: float) -> Floats:
+    return np.asarray(np.arange(int(np.ceil((high - low) / step)) + 1) * step + low, dtype=np.float64)
 
 
 def _joint(k_NW: Floats, m_NW: Floats, log_width: Floats, alpha: Floats, x_N: Floats) -> Joint:
-    v_G = _value_grid(log_width, alpha, x_N)
+    v_G = value_grid(log_width, alpha, x_N)
     kernels = scatter_kernels(v_G)
     likelihood_NGE = length_likelihood(k_NW, m_NW, log_width, v_G)
     scattered_NGC = scattered(likelihood_NGE, kernels)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from analysis.fit_result import FitResult, sentences
+from analysis.learning_rate_panels import MOST_PANELS
+from analysis.learning_rates import MARGIN, tuned
 from analysis.markdown import bullets, plain, table, verbatim
 from analysis.output import put_all, render
 from analysis.posterior import B
@@ -57,7 +59,14 @@ guesses among the values it has seen; shade or thick bar: the interval of d\\*. 
 
 Minimal width against sequence length, both logarithmic. Bars: the intervals of the table, with arrows at open
 ends; line and band: the median law and its 95 % interval. Without pixels:
-[minimal_width.svg](minimal_width.svg)."""
+[minimal_width.svg](minimal_width.svg).
+
+![Share of seeds that solved at every width and sequence length, under the fitted law](solve_rate.png)
+
+Seeds that solved of those tried, at every width and length: the stronger the colour, the more of them. Hatched:
+not tried, which is not the same as failed; ?: tried, but no trial finished. Line: the median law, with its 95 %
+interval dashed. Every point is in [solve_rates.csv](solve_rates.csv). Without pixels:
+[solve_rate.svg](solve_rate.svg)."""
 
 _STATES = """\
 ![Accuracy against state size, one panel a sequence length, with the Pareto front](state_size.png)
@@ -69,13 +78,29 @@ front, the points that none of any mixer beats; since trials that stop at the th
 steps up there say little. Every point is in [state_size.csv](state_size.csv). Without pixels:
 [state_size.svg](state_size.svg). After Figure 2 of [arXiv 2402.18668](https://arxiv.org/abs/2402.18668)."""
 
+_RATES = f"""\
+![Accuracy against learning rate, one panel a mixer and sequence length, one line a width](learning_rate.png)
+
+Accuracy against learning rate, at the best of the other tuned values; the darker, the wider. There is a panel
+wherever some cell tried at least two learning rates; of more than {MOST_PANELS} panels, those of the shortest
+and of the longest length of every mixer. Ring: the best learning rate of a width, with an arrowhead where it
+is the lowest or the highest that the mixer tried at all, so that a better one may lie beyond. There is no ring
+where the accuracies differ by less than {MARGIN:g} or none is better than a guess. **Means at different
+learning rates may be those of different seeds**: where a cell ends at its first solve, later learning rates
+were tried only by the seeds that had failed before, which makes them look worse, or better, than they are.
+Small hollow markers and dotted lines show such means, and a ring only compares learning rates that equally
+many seeds tried. Learning rates that a sampler drew for one trial each are dots without a line, and all are
+compared. Trials that stop at the threshold end just over it, so small differences up there say little. Every
+point is in [learning_rates.csv](learning_rates.csv). Without pixels: [learning_rate.svg](learning_rate.svg)."""
+
 
 def write_report(
-    analysis: Analysis, out: Path, *, heading: str, about: Mapping[str, str] | None = None
+    analysis: Analysis, out: Path, *, heading: str, about: Mapping[str, str] | None = None, compute: str = ""
 ) -> list[Path]:
-    """Write the figures, `minimal_widths.csv`, `fits.csv`, `fits.json` and `report.md`.
+    """Write the figures, `minimal_widths.csv`, `solve_rates.csv`, `fits.csv`, `fits.json` and `report.md`.
 
-    A table with state sizes also gives a figure of them and `state_size.csv`.
+    A table with state sizes also gives a figure of them and `state_size.csv`, and one in which a cell tried two
+    learning rates a figure of those and `learning_rates.csv`.
 
     Everything is computed and drawn in memory before the first file appears, and each file is there whole or not
     at all. The same arguments give the same bytes.
@@ -85,6 +110,7 @@ def write_report(
         out: The folder; made if it does not exist.
         heading: The question, on one line.
         about: What else a reader may ask, by name: versions, the command, the space. Shown verbatim at the end.
+        compute: Text of the section "Trials and compute" in Markdown; without it there is no such section.
 
     Returns:
         The files, in the order of their names.
@@ -94,18 +120,19 @@ def write_report(
     """
     contents = render(analysis)
     contents["fits.json"] = f"{analysis.to_json()}\n".encode()
-    text = report_text(analysis, heading=heading, about=about or {})
+    text = report_text(analysis, heading=heading, about=about or {}, compute=compute)
     # The words of a command line may hold bytes that no encoding knows.
     contents["report.md"] = text.encode(errors="replace")
     return put_all(out, contents)
 
 
-def report_text(analysis: Analysis, *, heading: str, about: Mapping[str, str]) -> str:
+def report_text(analysis: Analysis, *, heading: str, about: Mapping[str, str], compute: str = "") -> str:
     """Compose `report.md`; arguments as those of `write_report`."""
     sections = {
         "Verdict": bullets([f"{plain(sentence)}." for sentence in sentences(analysis.fits)]),
         "Minimal widths": _widths(analysis),
-        "Figures": f"{_FIGURES}\n\n{_STATES}" if len(analysis.states) else _FIGURES,
+        "Trials and compute": compute.strip(),
+        "Figures": _figures(analysis),
         "How to read the verdict": _READING,
         "Notes and warnings": _notes(analysis.fits),
         "Method": _METHOD,
@@ -113,6 +140,11 @@ def report_text(analysis: Analysis, *, heading: str, about: Mapping[str, str]) -
     }
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items() if text)
     return f"# {plain(heading)}\n\n{_scope(analysis)}\n\n{body}\n"
+
+
+def _figures(analysis: Analysis) -> str:
+    shown = {_FIGURES: True, _STATES: len(analysis.states) > 0, _RATES: len(tuned(analysis.rates)) > 0}
+    return "\n\n".join(text for text, there in shown.items() if there)
 
 
 def _scope(analysis: Analysis) -> str:

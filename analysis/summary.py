@@ -12,6 +12,7 @@ from analysis.advice import next_trials
 from analysis.cells import best_of, distinct_trials, solve_counts
 from analysis.cross_check import least_squares
 from analysis.fit_result import FitResult
+from analysis.learning_rates import best_by_rate, rate_points
 from analysis.length_posterior import length_posteriors
 from analysis.minimal_width import find_minimal_width
 from analysis.notes import fit_notes
@@ -35,6 +36,9 @@ class Analysis:
         states: The best accuracy of every cell and state size; no row where the table has no state sizes.
         state_points: Its mean over seeds, and whether it is on the Pareto front; see
             `analysis.states.state_points`.
+        rates: The best accuracy of every cell and learning rate; no row where the table has no learning rates.
+        rate_points: Its mean over seeds, and the best learning rate of every width; see
+            `analysis.learning_rates.rate_points`.
     """
 
     threshold: float
@@ -44,6 +48,8 @@ class Analysis:
     widths: pd.DataFrame
     states: pd.DataFrame
     state_points: pd.DataFrame
+    rates: pd.DataFrame
+    rate_points: pd.DataFrame
 
     def to_frame(self) -> pd.DataFrame:
         """One row a fit: verdict, exponent, interval, odds, reason and notes."""
@@ -73,8 +79,12 @@ def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analys
     cells = best_of(trials)
     states = best_by_state(trials)
     unsized = without_state(trials, states)
+    rates = best_by_rate(trials)
+    by_rate = rate_points(rates)
     counts = solve_counts(cells, threshold)
-    fits = [_fit(label, cells, part, threshold, unsized) for label, part in _parts(counts)]
+    fits = [
+        _fit(label, cells, part, threshold, unsized=unsized, by_rate=by_rate) for label, part in _parts(counts)
+    ]
     return Analysis(
         threshold=threshold,
         cells=cells,
@@ -83,6 +93,8 @@ def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analys
         widths=widths_frame(fits, cells),
         states=states,
         state_points=state_points(states),
+        rates=rates,
+        rate_points=by_rate,
     )
 
 
@@ -96,7 +108,13 @@ def _parts(counts: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _fit(
-    label: str, cells: pd.DataFrame, counts: pd.DataFrame, threshold: float, unsized: pd.DataFrame
+    label: str,
+    cells: pd.DataFrame,
+    counts: pd.DataFrame,
+    threshold: float,
+    *,
+    unsized: pd.DataFrame,
+    by_rate: pd.DataFrame,
 ) -> FitResult:
     solved = _pivot(counts, "solved")
     tried = _pivot(counts, "tried")
@@ -118,7 +136,7 @@ def _fit(
         verdict=verdict,
         reason=reason,
         advice=tuple(next_trials(widths)) if verdict is Verdict.UNDETERMINED else (),
-        notes=tuple(fit_notes(cells, counts, widths, check, threshold, unsized=unsized)),
+        notes=tuple(fit_notes(cells, counts, widths, check, threshold, unsized=unsized, by_rate=by_rate)),
         cross_check=check,
         tried=int(counts["tried"].sum()),
         missing=int(counts["missing"].sum()),

@@ -20,10 +20,11 @@ DEFAULT_THRESHOLD = 0.99
 
 
 class Status(StrEnum):
-    """How a trial ended. The first three finished; the rest were lost and say nothing of the cell."""
+    """How a trial ended. The first four finished; the rest were lost and say nothing of the cell."""
 
     SOLVED = "solved"
     UNSOLVED = "unsolved"
+    GIVEN_UP = "given up"
     DIVERGED = "diverged"
     OUT_OF_MEMORY = "out of memory"
     TIMED_OUT = "timed out"
@@ -36,7 +37,7 @@ class Status(StrEnum):
         return self not in FINAL
 
 
-FINAL = (Status.SOLVED, Status.UNSOLVED, Status.DIVERGED)
+FINAL = (Status.SOLVED, Status.UNSOLVED, Status.GIVEN_UP, Status.DIVERGED)
 """The statuses of a trial that finished."""
 
 

@@ -43,17 +43,17 @@ def main(*, trials: int = 60) -> float:
     quiet()
     import ray  # noqa: PLC0415
 
-    from tune_zoo.raytune.run import run_sweep  # noqa: PLC0415
+    from tune_zoo.raytune.run import run_search  # noqa: PLC0415
     from tune_zoo.raytune.session import Placement, connected  # noqa: PLC0415
 
     plan = resolved_plan(space(trials))
     with tempfile.TemporaryDirectory() as folder:
         store = RecordStore(Path(folder))
-        sweep = GridSweep(plan, {})
+        sweep = GridSweep(plan)
         one_worker = Placement(cpus=1.0, gpus=0.0, slots=1)
 
         def run() -> None:
-            run_sweep(sweep, store, one_worker, timeout_s=None, on_change=lambda: None)
+            run_search(sweep, store, one_worker, timeout_s=None, on_change=lambda: None)
 
         if ray.is_initialized():
             run()

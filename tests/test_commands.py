@@ -78,7 +78,7 @@ def test_lost_trials_are_told(
 ) -> None:
     from tune_zoo.raytune import run as raytune_run
 
-    monkeypatch.setattr(raytune_run, "run_sweep", lambda *_, **__: True)  # a run that mends nothing
+    monkeypatch.setattr(raytune_run, "run_search", lambda *_, **__: True)  # a run that mends nothing
     path, out = space_file(), tmp_path / "out"
     fill(path, out, lost=2)
     code, printed = run(path, out)
@@ -94,7 +94,7 @@ def test_an_interrupted_run_is_told(
 ) -> None:
     from tune_zoo.raytune import run as raytune_run
 
-    monkeypatch.setattr(raytune_run, "run_sweep", lambda *_, **__: False)
+    monkeypatch.setattr(raytune_run, "run_search", lambda *_, **__: False)
     code, printed = run(space_file(), tmp_path / "out")
     assert code == INTERRUPTED
     assert "0 finished trials are kept" in printed

@@ -7,10 +7,12 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from searching import left_by
 
 from tune_zoo.plan import Plan, make_plan
 from tune_zoo.result import Status
 from tune_zoo.search.grid import GridSweep
+from tune_zoo.search.history import Outcome
 from tune_zoo.search_space import SearchSpace
 
 
@@ -42,14 +44,14 @@ def run(sweep: GridSweep, *, workers: int, rng: random.Random, stop_after: int =
     running: list[str] = []
     answers: dict[str, Status] = {}
     while len(answers) < stop_after:
-        while len(running) < workers and (spec := sweep.ask()) is not None:
-            assert spec.trial_id not in answers
-            running.append(spec.trial_id)
+        while len(running) < workers and (request := sweep.ask()) is not None:
+            assert request.spec.trial_id not in answers
+            running.append(request.spec.trial_id)
         if not running:
             break
         trial_id = running.pop(rng.randrange(len(running)))
         answers[trial_id] = truth(trial_id)
-        sweep.tell(trial_id, answers[trial_id])
+        sweep.tell(trial_id, Outcome(status=answers[trial_id]))
     return answers
 
 
@@ -58,18 +60,18 @@ def run(sweep: GridSweep, *, workers: int, rng: random.Random, stop_after: int =
 def test_which_trials_run_does_not_depend_on_workers_order_or_kills(
     workers: int, seed: int, kills: list[int]
 ) -> None:
-    undisturbed = run(GridSweep(PLAN, {}), workers=1, rng=random.Random(0))
+    undisturbed = run(GridSweep(PLAN), workers=1, rng=random.Random(0))
     rng = random.Random(seed)
     answers: dict[str, Status] = {}
     for stop_after in [*kills, 10**9]:
-        more = run(GridSweep(PLAN, answers), workers=workers, rng=rng, stop_after=stop_after)
+        more = run(GridSweep(PLAN, left_by(PLAN, answers)), workers=workers, rng=rng, stop_after=stop_after)
         assert not more.keys() & answers.keys()  # nothing finished is run again
         answers |= more
     assert answers == undisturbed
 
 
 def test_a_cell_ends_at_its_first_solve() -> None:
-    answers = run(GridSweep(PLAN, {}), workers=3, rng=random.Random(1))
+    answers = run(GridSweep(PLAN), workers=3, rng=random.Random(1))
     for cell in PLAN.cells:
         ran = [t.trial_id for t in cell.trials if t.trial_id in answers]
         fates = [truth(trial_id) for trial_id in ran]
@@ -79,32 +81,33 @@ def test_a_cell_ends_at_its_first_solve() -> None:
 
 
 def test_a_full_sweep_runs_everything_at_once_if_it_can() -> None:
-    sweep = GridSweep(plan_of("full"), {})
-    asked = [spec.trial_id for spec in iter(sweep.ask, None)]
+    sweep = GridSweep(plan_of("full"))
+    asked = [request.spec.trial_id for request in iter(sweep.ask, None)]
     assert len(asked) == len(set(asked)) == len(PLAN.cells) * 3
     for trial_id in asked:
-        sweep.tell(trial_id, truth(trial_id))
+        sweep.tell(trial_id, Outcome(status=truth(trial_id)))
     assert sweep.complete
 
 
 def test_the_costliest_cells_are_asked_for_first() -> None:
-    sweep = GridSweep(PLAN, {})
+    sweep = GridSweep(PLAN)
     first = [sweep.ask() for _ in range(4)]
-    assert [spec.cell for spec in first if spec] == [cell.axes for cell in PLAN.cells[:4]]
+    assert [request.spec.cell for request in first if request] == [cell.axes for cell in PLAN.cells[:4]]
 
 
 def test_a_lost_trial_is_left_to_the_next_run() -> None:
-    sweep = GridSweep(PLAN, {})
-    lost = sweep.ask()
-    assert lost is not None
-    sweep.tell(lost.trial_id, Status.TIMED_OUT)
+    sweep = GridSweep(PLAN)
+    request = sweep.ask()
+    assert request is not None
+    lost = request.spec
+    sweep.tell(lost.trial_id, Outcome(status=Status.TIMED_OUT))
     others = run(sweep, workers=2, rng=random.Random(0))
     assert lost.trial_id not in others
     assert sweep.complete
     unsolved = {spec.trial_id: Status.UNSOLVED for spec in PLAN.trials if spec != lost}
-    again = GridSweep(PLAN, unsolved)
-    assert [spec.trial_id for spec in iter(again.ask, None)] == [lost.trial_id]
-    again.tell(lost.trial_id, Status.UNSOLVED)
+    again = GridSweep(PLAN, left_by(PLAN, unsolved))
+    assert [request.spec.trial_id for request in iter(again.ask, None)] == [lost.trial_id]
+    again.tell(lost.trial_id, Outcome(status=Status.UNSOLVED))
     assert again.complete
 
 
@@ -113,7 +116,7 @@ def states(sweep: GridSweep) -> dict[str, Any]:
 
 
 def test_states_of_a_cell() -> None:
-    sweep = GridSweep(PLAN, {})
+    sweep = GridSweep(PLAN)
     cell = PLAN.cells[0]
     assert states(sweep)[cell.axes] == "left"  # type: ignore[index]
     sweep.ask()
@@ -124,9 +127,13 @@ def test_states_of_a_cell() -> None:
         ([Status.SOLVED], "solved"),
         ([Status.UNSOLVED, Status.DIVERGED, Status.UNSOLVED], "unsolved"),
     ]:
-        resumed = GridSweep(PLAN, dict(zip(ids, answers, strict=False)))
+        resumed = GridSweep(PLAN, left_by(PLAN, dict(zip(ids, answers, strict=False))))
         assert states(resumed)[cell.axes] == state  # type: ignore[index]
-    for trial_id in ids:
-        sweep.tell(trial_id, Status.ERROR)
+    sweep.tell(ids[0], Outcome(status=Status.ERROR))
+    for _ in ids[1:]:
+        # The cell is asked on: it is the costliest, and waits for nothing else.
+        request = sweep.ask()
+        assert request is not None
+        sweep.tell(request.spec.trial_id, Outcome(status=Status.ERROR))
     assert states(sweep)[cell.axes] == "lost"  # type: ignore[index]
     assert sweep.trials_done == 3

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from conftest import trial
 
+from tune_zoo.cost import flops
 from tune_zoo.errors import MixerError, SpaceError
-from tune_zoo.plan import Plan, flops
+from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.space_file import load_space
 

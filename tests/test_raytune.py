@@ -12,10 +12,12 @@ from tune_zoo.plan import Plan
 from tune_zoo.record import PLACE_COLUMNS, make_record
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status, TrialResult
+from tune_zoo.search.base import Request
 from tune_zoo.search.grid import GridSweep
+from tune_zoo.search.history import finished_trials
 from tune_zoo.space_file import load_space
 from tune_zoo.spec import TrialSpec
-from tune_zoo.store import RecordStore, finished, read_records, write_record
+from tune_zoo.store import RecordStore, read_records, write_record
 from tune_zoo.trainer import train
 
 pytestmark = pytest.mark.ray
@@ -23,13 +25,13 @@ pytestmark = pytest.mark.ray
 
 def run(plan: Plan, out: Path, **options: Any) -> tuple[bool, int]:
     """Run what a folder lacks of a plan; returns whether it ended by itself, and how often it reported."""
-    from tune_zoo.raytune.run import run_sweep
+    from tune_zoo.raytune.run import run_search
     from tune_zoo.raytune.session import place
 
     store = RecordStore(out)
     changes: list[None] = []
-    ended = run_sweep(
-        GridSweep(plan, finished(store.frame())),
+    ended = run_search(
+        GridSweep(plan, finished_trials(store.frame())),
         store,
         place(plan.space.resources),
         timeout_s=options.get("timeout_s"),
@@ -114,12 +116,12 @@ def test_a_trial_whose_worker_dies_is_a_record_too(
 
 
 def searching(plan: Plan, store: RecordStore) -> Any:
-    from tune_zoo.raytune.searcher import SweepSearcher
+    from tune_zoo.raytune.searcher import RecordedSearcher
 
-    def config(spec: TrialSpec) -> dict[str, Any]:
-        return {"spec": spec.model_dump_json(), "num_threads": 3}
+    def config(request: Request) -> dict[str, Any]:
+        return {"spec": request.spec.model_dump_json(), "num_threads": 3}
 
-    return SweepSearcher(GridSweep(plan, finished(store.frame())), store, config, lambda: None)
+    return RecordedSearcher(GridSweep(plan, finished_trials(store.frame())), store, config, lambda: None)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +150,10 @@ def test_a_trial_without_a_record_is_lost_unless_it_was_interrupted(
 
 
 def test_a_lost_record_of_an_earlier_run_is_not_this_runs(plan: Plan, tmp_path: Path) -> None:
-    spec = GridSweep(plan, {}).ask()
-    assert spec is not None
+    request = GridSweep(plan).ask()
+    assert request is not None
     earlier = TrialResult(status=Status.TIMED_OUT, message="earlier")
-    write_record(tmp_path, {**make_record(spec, earlier, num_threads=1), "finished_at": "earlier"})
+    write_record(tmp_path, {**make_record(request.spec, earlier, num_threads=1), "finished_at": "earlier"})
     searcher = searching(plan, RecordStore(tmp_path))
     searcher.suggest("one")
     searcher.on_trial_complete("one", error=True)

@@ -51,7 +51,7 @@ def test_a_task_without_an_option_has_none_there() -> None:
         {"status": "fine"},
         {"status": ["solved"]},
         {"status": None},
-        {"schema_version": 2},
+        {"schema_version": 3},
         {"trial_id": 3},
         {"finished_at": [1]},
         {"extra": 1},

@@ -13,6 +13,7 @@ from conftest import trial
 from tune_zoo import trainer
 from tune_zoo.batches import split, training_batches
 from tune_zoo.evaluation import Evaluation
+from tune_zoo.patience import step_limit
 from tune_zoo.result import Progress, Status, TrialResult
 from tune_zoo.trainer import stopping_accuracy, train, training
 
@@ -200,6 +201,44 @@ def test_a_budget_that_evaluations_do_not_divide(monkeypatch: pytest.MonkeyPatch
     scripted(monkeypatch, [0.1] * 3, test=0.1)
     result = run_scripted(max_steps=25)
     assert [step for step, _ in result.learning_curve] == [10, 20, 25]
+
+
+def test_a_doomed_trial_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = scripted(monkeypatch, [0.5] * 5, test=0.49)
+    spec = trial(training={"max_steps": 50, "eval_every": 10, "num_validation": 500, "num_test": 77})
+    result = train(spec, give_up_after=30)
+    assert result.status is Status.GIVEN_UP
+    assert not result.status.lost
+    assert (result.steps, result.accuracy, result.loss) == (30, 0.49, 1.0)
+    assert result.examples_to_solve is None
+    assert sizes == [500, 500, 500, 77]
+    assert result.message == (
+        "by step 30 validation accuracy rose by 0.0000 in 10 steps, to 0.5000; at 12 times that pace it is under "
+        "0.95 even at step 50"
+    )
+
+
+def test_a_rising_trial_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, [0.5, 0.55, 0.6, 0.65, 0.7], test=0.7)
+    spec = trial(training={"max_steps": 50, "eval_every": 10, "num_validation": 500, "num_test": 77})
+    result = train(spec, give_up_after=10)
+    assert (result.status, result.steps) == (Status.UNSOLVED, 50)
+
+
+def test_what_is_given_up_and_yet_solves_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, [0.94] * 5, test=0.96)
+    spec = trial(training={"max_steps": 50, "eval_every": 10, "num_validation": 500, "num_test": 77})
+    assert train(spec, give_up_after=20).status is Status.SOLVED
+
+
+def test_patience_changes_nothing_but_the_end() -> None:
+    spec = trial(model={**BASE_CONV, "d_model": 8}, task={"num_kv_pairs": 4}, training={"eval_every": 20})
+    whole = train(spec)
+    assert without_time(train(spec, give_up_after=10**9)) == without_time(whole)
+    part = train(spec, give_up_after=step_limit(400))
+    assert part.status is Status.GIVEN_UP
+    assert 200 <= part.steps < 400
+    assert part.learning_curve == whole.learning_curve[: len(part.learning_curve)]
 
 
 def test_the_stopping_accuracy_is_two_standard_errors_up() -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
+from pydantic import ValidationError
 
 from tune_zoo.errors import StoreError
 from tune_zoo.files import write_atomically
+from tune_zoo.plan import Plan, make_plan
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.tasks import TASKS
 
@@ -36,7 +38,8 @@ def mark(folder: Path, space: SearchSpace) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(folder / "space.json", json.dumps(comparable(space), indent=1))
+        written = {**comparable(space), "search": space.search.model_dump(mode="json")}
+        write_atomically(folder / "space.json", json.dumps(written, indent=1))
     except OSError as error:
         raise StoreError(
             f"--out {folder} cannot be written: {error.strerror or error}; give another --out"
@@ -60,6 +63,8 @@ def check(folder: Path, space: SearchSpace) -> None:
         theirs = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         raise StoreError(f"{path} does not hold a search space; give another --out") from None
+    if isinstance(theirs, dict):
+        theirs.pop("search", None)  # another search of the same space goes on from the same records
     if found := difference(theirs, comparable(space)):
         where, there, here = found
         raise StoreError(
@@ -68,12 +73,30 @@ def check(folder: Path, space: SearchSpace) -> None:
         )
 
 
+def plan_of(folder: Path) -> Plan:
+    """Return the plan of the run whose results folder this is.
+
+    Raises:
+        StoreError: If the folder is no run's.
+    """
+    path = folder / "space.json"
+    try:
+        return make_plan(SearchSpace.model_validate_json(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise StoreError(
+            f"{folder} is not the results folder of a run ({error.strerror or error}); give one, such as "
+            "results/quickstart"
+        ) from None
+    except (ValidationError, json.JSONDecodeError):
+        raise StoreError(f"{path} does not hold a search space of this version; give another folder") from None
+
+
 def comparable(space: SearchSpace) -> dict[str, Any]:
-    """Return what makes a space the same question: all of it but its resources, the task with its defaults.
+    """Return what makes a space the same question: all but its resources and search, the task with its defaults.
 
     What a mixer does not replace follows the space, and so stays out of the mixer's own options.
     """
-    value = space.model_dump(mode="json", exclude={"resources"})
+    value = space.model_dump(mode="json", exclude={"resources", "search"})
     for mixer, entry in zip(value["mixers"], space.mixers, strict=True):
         mixer["model"] = entry.model.model_dump(mode="json", exclude_unset=True)
         mixer["training"] = entry.training.model_dump(mode="json", exclude_unset=True)

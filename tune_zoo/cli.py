@@ -30,6 +30,15 @@ app = typer.Typer(
     "Start with `tune_zoo run quickstart`. Exit codes: 0 done, 1 some trials failed, 2 the input cannot be used.",
 )
 
+
+class Kind(StrEnum):
+    """The kinds of search."""
+
+    GRID = "grid"
+    MINIMAL_WIDTH = "minimal-width"
+    OPTUNA = "optuna"
+
+
 Space = Annotated[
     str, typer.Argument(help="A search space: the path of a YAML file, or a name that `tune_zoo spaces` lists.")
 ]
@@ -41,6 +50,14 @@ Threshold = Annotated[
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="`key=value` in place of the space's, such as `training.max_steps=500`."),
+]
+SearchKind = Annotated[
+    Kind | None,
+    typer.Option(
+        "--search",
+        help="How to search, in place of the space's way: the whole grid, only what tells the minimal width, or by "
+        "Optuna. Finished trials of the folder serve each of them.",
+    ),
 ]
 Out = Annotated[
     Path | None, typer.Option(help="The results folder. [default: results/NAME of the space]", show_default=False)
@@ -85,6 +102,7 @@ def _top(
 def run(
     space: Space,
     out: Out = None,
+    search: SearchKind = None,
     address: Address = None,
     num_cpus: NumCpus = None,
     max_concurrent: MaxConcurrent = None,
@@ -101,6 +119,8 @@ def run(
 
         tune_zoo run quickstart
 
+        tune_zoo run my_space.yaml --search minimal-width
+
         tune_zoo run my_space.yaml --out results/mine --address auto
 
         tune_zoo run quickstart --set 'axes.seed=[7,8]' --out results/other-seeds
@@ -116,7 +136,7 @@ def run(
     cluster = Cluster(address=address, num_cpus=num_cpus, max_concurrent=max_concurrent)
     command = shlex.join(["tune_zoo", *sys.argv[1:]])
     raise typer.Exit(
-        run_space(planned(space, overrides), out, cluster=cluster, command=command, console=_console())
+        run_space(planned(space, overrides, search), out, cluster=cluster, command=command, console=_console())
     )
 
 
@@ -126,11 +146,101 @@ def _resources(cpus: float | None, gpus: str | None) -> list[str]:
 
 
 @app.command()
-def plan(space: Space, settings: Settings = None) -> None:
+def plan(space: Space, search: SearchKind = None, settings: Settings = None) -> None:
     """Show what a search space would train and its cost: cells, trials, FLOPs, rough hours. Runs nothing."""
     from tune_zoo.commands.plan import planned, show_plan
 
-    show_plan(planned(space, settings or []), _console())
+    show_plan(planned(space, settings or [], search), _console())
+
+
+@app.command()
+def simulate(
+    space: Space,
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="grid, minimal-width or optuna, at its defaults; several are compared. [default: the space's]",
+            show_default=False,
+        ),
+    ] = None,
+    exponent: Annotated[
+        list[float] | None,
+        typer.Option(help="The true exponent b; several are compared. [default: 0, 0.5, 1]", show_default=False),
+    ] = None,
+    shortest_width: Annotated[
+        float | None,
+        typer.Option(
+            help="d* at the shortest length, within half an octave. [default: d* in the middle of the widths]",
+            show_default=False,
+        ),
+    ] = None,
+    sigma: Annotated[
+        float | None,
+        typer.Option(help="Softness of the threshold, in ln d. [default: 0.2]", show_default=False),
+    ] = None,
+    lapse: Annotated[
+        float | None,
+        typer.Option(help="Share of seeds that fail however wide. [default: 0.1]", show_default=False),
+    ] = None,
+    guess: Annotated[
+        float | None,
+        typer.Option(help="Share of seeds that solve however narrow. [default: 0.02]", show_default=False),
+    ] = None,
+    scatter: Annotated[
+        float | None,
+        typer.Option(help="Of ln d* at each length about the law. [default: 0.1]", show_default=False),
+    ] = None,
+    solved_share: Annotated[
+        float | None,
+        typer.Option(help="Share of its steps that a trial that solves takes. [default: 0.4]", show_default=False),
+    ] = None,
+    workers: Annotated[
+        list[int] | None,
+        typer.Option(help="Trials at once; several are compared. [default: 1]", show_default=False),
+    ] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Runs of each. [default: 20, with --table 1]", show_default=False)
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            help="A run's folder or a table of trials: what came of them comes of them, in place of a law."
+        ),
+    ] = None,
+    loss: Annotated[float, typer.Option(help="The probability with which a trial is lost.")] = 0.0,
+    jobs: Annotated[int, typer.Option(help="Processes; the numbers do not depend on it.")] = 1,
+    as_json: AsJson = False,
+    settings: Settings = None,
+) -> None:
+    """Rehearse searches of a space on made-up outcomes: what they would spend, and whether they find the law.
+
+    Nothing is trained, nothing written. Outcomes are drawn from a law d* ∝ N^b with seeds that scatter about
+    it, or looked up in a table of recorded trials.
+
+    Examples:
+
+        tune_zoo simulate kv_vs_length --search grid --search minimal-width
+
+        tune_zoo simulate my_space.yaml --exponent 0.5 --shortest-width 32 --workers 1 --workers 16 --jobs 2
+
+        tune_zoo simulate my_space.yaml --set 'search={name: minimal_width, max_sd: 0.1}' --lapse 0.3
+
+        tune_zoo simulate quickstart --search minimal-width --table results/quickstart
+    """
+    from tune_zoo.commands.simulate import simulate as simulate_space
+    from tune_zoo.commands.simulate import wanted
+
+    what = wanted(search=search, exponent=exponent, workers=workers, runs=runs, table=table, loss=loss, jobs=jobs)
+    law = {
+        "shortest_width": shortest_width,
+        "sigma": sigma,
+        "lapse": lapse,
+        "guess": guess,
+        "scatter": scatter,
+        "solved_share": solved_share,
+    }
+    told = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    simulate_space(space, settings or [], what, law, as_json=as_json, console=_console(), told=told)
 
 
 @app.command()

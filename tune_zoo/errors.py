@@ -5,7 +5,8 @@
     │   └── SpaceError             a search-space file is missing, malformed or inconsistent
     ├── MixerError                 a sequence mixer is unknown, or cannot be built at that size
     ├── StoreError                 a results folder holds something else than this run's records
-    └── ClusterError               Ray cannot be reached, or cannot place the trials
+    ├── ClusterError               Ray cannot be reached, or cannot place the trials
+    └── SimulationError            a simulation is asked for what its world cannot tell
 
 Every message says the rule, the value received and the fix.
 """
@@ -38,6 +39,10 @@ class StoreError(TuneZooError):
 
 class ClusterError(TuneZooError):
     """Ray cannot be reached, or cannot place the trials."""
+
+
+class SimulationError(TuneZooError):
+    """A simulation is asked for what its world cannot tell."""
 
 
 def in_one_line(error: BaseException, *, kind: bool = True) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from tune_zoo.choice import Choice
+from tune_zoo.cost import flops
 from tune_zoo.errors import SpaceError
 from tune_zoo.frozen import Frozen, explain
 from tune_zoo.search_space import Axes, MixerEntry, Range, SearchSpace, Tuned, listed
@@ -16,23 +18,6 @@ from tune_zoo.spec import MixerSpec, ModelSpec, OptimizerSpec, TaskSpec, Trainin
 from tune_zoo.tasks import TASKS
 
 _TASK: TypeAdapter[Any] = TypeAdapter(TaskSpec)
-_STEP_S = 0.0015  # a step of a tiny model on one CPU core: calls, not arithmetic
-_COST = {
-    "based": 2.5,
-    "delta_net": 3.0,
-    "gated_delta_net": 3.5,
-    "gla": 1.5,
-    "h3": 3.0,
-    "hyena": 2.5,
-    "linear_attention": 1.5,
-    "mamba": 10.0,
-    "mamba2": 5.0,
-    "retnet": 2.0,
-    "rwkv4": 2.5,
-    "rwkv7": 5.0,
-}  # of a mixer over attention's, about, in short rows on one CPU core (docs/results/mixers.md); 1 for the others
-_FLOPS_A_SECOND = 5e10  # of larger ones, on one CPU core
-_TRAINING_TO_FORWARD = 3  # a backward pass costs two forward passes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +28,27 @@ class Cell:
         axes: (mixer label, seq_len, num_kv_pairs, d_model, seed).
         trials: One a choice of tuned values.
         flops: The cost of one of its trials run to its whole budget, in floating-point operations.
+        tuned: The tuned values, of which the trials are the grid.
     """
 
     axes: tuple[str, int, int, int, int]
     trials: tuple[TrialSpec, ...]
     flops: float
+    tuned: Tuned
+
+    def trial(self, choice: Choice) -> TrialSpec:
+        """Return the trial of this cell with some tuned values, of the grid or not."""
+        return choice.applied(self.trials[0])
+
+    def with_seed(self, seed: int) -> Cell:
+        """Return the same cell at another seed."""
+        trials = tuple(_with_seed(spec, seed) for spec in self.trials)
+        return Cell(axes=(*self.axes[:4], seed), trials=trials, flops=self.flops, tuned=self.tuned)
+
+
+def _with_seed(spec: TrialSpec, seed: int) -> TrialSpec:
+    # Built anew: a copy would carry along the hash of the other.
+    return TrialSpec(task=spec.task, model=spec.model, optimizer=spec.optimizer, training=spec.training, seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,24 +91,15 @@ def _cells(space: SearchSpace, mixer: MixerEntry) -> Iterator[Cell]:
     axes = _axes(space, mixer)
     tuned = space.tuned.replaced(mixer.tuned)
     for (seq_len, num_kv_pairs), d_model, seed in itertools.product(axes.lengths, axes.d_model, axes.seed):
-        task = _task(space, mixer, seq_len=seq_len, num_kv_pairs=num_kv_pairs)
-        trials = tuple(
-            TrialSpec(
-                task=task,
-                model=_model(space, mixer, d_model=d_model, config=config),
-                optimizer=OptimizerSpec.model_validate(
-                    {
-                        **space.optimizer.model_dump(),
-                        "learning_rate": learning_rate,
-                        "weight_decay": weight_decay,
-                    }
-                ),
-                training=_training(space, mixer, seq_len),
-                seed=seed,
-            )
-            for config, weight_decay, learning_rate in _choices(tuned)
+        base = TrialSpec(
+            task=_task(space, mixer, seq_len=seq_len, num_kv_pairs=num_kv_pairs),
+            model=_model(space, mixer, d_model=d_model),
+            optimizer=OptimizerSpec.model_validate({**space.optimizer.model_dump(), "learning_rate": 1.0}),
+            training=_training(space, mixer, seq_len),
+            seed=seed,
         )
-        yield Cell(axes=trials[0].cell, trials=trials, flops=flops(trials[0]))
+        trials = tuple(choice.applied(base) for choice in _choices(tuned))
+        yield Cell(axes=base.cell, trials=trials, flops=flops(trials[0]), tuned=tuned)
 
 
 def _axes(space: SearchSpace, mixer: MixerEntry) -> Axes:
@@ -117,11 +109,13 @@ def _axes(space: SearchSpace, mixer: MixerEntry) -> Axes:
         raise SpaceError(f"axes of mixer '{mixer.shown}': {explain(error, model=Axes)}") from None
 
 
-def _choices(tuned: Tuned) -> Iterator[tuple[dict[str, Any], float, float]]:
-    """Yield (config options, weight decay, learning rate), the learning rate changing fastest."""
+def _choices(tuned: Tuned) -> Iterator[Choice]:
+    """Yield the choices of a grid, the learning rate changing fastest."""
     options = [[(name, value) for value in _knob_values(values)] for name, values in tuned.config.items()]
     configs = [dict(choice) for choice in itertools.product(*options)]
-    yield from itertools.product(configs, listed(tuned.weight_decay), listed(tuned.learning_rate))
+    grid = itertools.product(configs, listed(tuned.weight_decay), listed(tuned.learning_rate))
+    for config, weight_decay, learning_rate in grid:
+        yield Choice(config=config, weight_decay=weight_decay, learning_rate=learning_rate)
 
 
 def _knob_values(values: list[Any] | Range) -> list[Any]:
@@ -147,9 +141,9 @@ def _task(space: SearchSpace, mixer: MixerEntry, **axes: int) -> Any:
         raise SpaceError(f"{where}: {explain(error, model=model)}") from None
 
 
-def _model(space: SearchSpace, mixer: MixerEntry, *, d_model: int, config: dict[str, Any]) -> ModelSpec:
+def _model(space: SearchSpace, mixer: MixerEntry, *, d_model: int) -> ModelSpec:
     options = {**space.model.model_dump(), **mixer.model.model_dump(exclude_unset=True)}
-    spec = MixerSpec(name=mixer.name, label=mixer.shown, config={**mixer.config, **config})
+    spec = MixerSpec(name=mixer.name, label=mixer.shown, config=mixer.config)
     return ModelSpec.model_validate({**options, "mixer": spec, "d_model": d_model})
 
 
@@ -165,29 +159,3 @@ def _training(space: SearchSpace, mixer: MixerEntry, seq_len: int) -> TrainingSp
         return TrainingSpec.model_validate(options)
     except ValidationError as error:
         raise SpaceError(f"training of mixer '{mixer.shown}': {explain(error, model=TrainingSpec)}") from None
-
-
-def flops(spec: TrialSpec) -> float:
-    """Estimate a trial's floating-point operations at its whole budget.
-
-    Counts four d×d products a position and layer and the N² products of attention, times what a mixer's layer
-    costs over one of attention; the state mixer; and the head at the query positions. Good enough to order trials
-    and to share out a budget.
-    """
-    task, model, training = spec.task, spec.model, spec.training
-    n, d = task.seq_len, model.d_model
-    mixer = 2 * n * d * (4 * d + 2 * n) * _COST.get(model.mixer.name, 1.0)
-    layer = mixer + (16 * n * d * d if model.state_mixer == "mlp" else 0)
-    head = 2 * task.num_queries * d * task.vocab_size
-    rows = training.total_steps * training.batch_size
-    return float(_TRAINING_TO_FORWARD * rows * (model.num_layers * layer + head))
-
-
-def rough_seconds(spec: TrialSpec) -> float:
-    """Guess the seconds of a trial at its whole budget on one CPU core, within a factor of two or three.
-
-    Two figures measured on shared machines: the cost of a step that does next to nothing, and the arithmetic of
-    small matrices.
-    """
-    step_s = _STEP_S * _COST.get(spec.model.mixer.name, 1.0)
-    return spec.training.total_steps * step_s + flops(spec) / _FLOPS_A_SECOND

@@ -11,17 +11,18 @@ from importlib.metadata import version
 from typing import Any
 
 import tune_zoo
+from tune_zoo.cost import flops_spent
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.spec import TrialSpec
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 IDENTITY_COLUMNS = (
     "trial_id", "mixer", "task", "seq_len", "num_kv_pairs", "d_model", "seed", "learning_rate", "weight_decay",
 )  # fmt: skip
 RESULT_COLUMNS = (
     "status", "accuracy", "accuracy_per_sequence", "loss", "validation_accuracy", "steps", "examples_seen",
-    "examples_to_solve", "num_params", "state_size", "message", "learning_curve",
+    "examples_to_solve", "num_params", "state_size", "message", "learning_curve", "flops",
 )  # fmt: skip
 SPEC_COLUMNS = (
     "mixer_name", "mixer_config", "vocab_size", "filler", "num_passes", "query_distribution", "power_a",
@@ -31,8 +32,8 @@ SPEC_COLUMNS = (
     "threshold", "early_stop", "stop_margin", "precision", "compile",
 )  # fmt: skip
 PLACE_COLUMNS = (
-    "schema_version", "seconds", "finished_at", "device", "num_threads", "node", "tune_zoo_version",
-    "torch_version",
+    "schema_version", "asked_for", "seconds", "finished_at", "device", "num_threads", "node",
+    "tune_zoo_version", "torch_version",
 )  # fmt: skip
 COLUMNS = IDENTITY_COLUMNS + RESULT_COLUMNS + SPEC_COLUMNS + PLACE_COLUMNS
 """Every column of the table of records, in order. Those of the last group tell when and where, not what."""
@@ -40,16 +41,19 @@ COLUMNS = IDENTITY_COLUMNS + RESULT_COLUMNS + SPEC_COLUMNS + PLACE_COLUMNS
 Row = dict[str, Any]
 
 
-def make_record(spec: TrialSpec, result: TrialResult, *, num_threads: int) -> Row:
+def make_record(spec: TrialSpec, result: TrialResult, *, num_threads: int, asked_for: str = "") -> Row:
     """Return the record of a finished trial: plain values under `COLUMNS`.
 
-    Options that a task does not have (such as `num_passes`) are None. `mixer_config` is JSON text.
+    Options that a task does not have (such as `num_passes`) are None. `mixer_config` is JSON text, `flops` the
+    floating-point operations of the steps taken, `asked_for` why a search wanted the trial.
     """
     outcome = dataclasses.asdict(result)
     outcome["status"] = result.status.value
     outcome["learning_curve"] = [list(point) for point in result.learning_curve]
     place = {
         "schema_version": SCHEMA_VERSION,
+        "flops": flops_spent(spec, result.steps),
+        "asked_for": asked_for or None,
         "finished_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "num_threads": num_threads,
         "node": platform.node(),
@@ -76,6 +80,18 @@ def flatten(spec: TrialSpec) -> Row:
         **groups["optimizer"],
         **groups["training"],
     }
+
+
+_SINCE_VERSION_2 = ("flops", "asked_for")
+
+
+def upgraded(value: object) -> object:
+    """Return a record of an older schema in the form of this one, what it could not tell yet being None."""
+    if not isinstance(value, Mapping) or set(value) != set(COLUMNS) - set(_SINCE_VERSION_2):
+        return value
+    if value["schema_version"] != 1:
+        return value
+    return {**value, **dict.fromkeys(_SINCE_VERSION_2), "schema_version": SCHEMA_VERSION}
 
 
 def is_record(value: object) -> bool:

@@ -13,6 +13,7 @@ class Status(StrEnum):
 
     SOLVED = "solved"
     UNSOLVED = "unsolved"
+    GIVEN_UP = "given up"
     DIVERGED = "diverged"
     OUT_OF_MEMORY = "out of memory"
     TIMED_OUT = "timed out"

@@ -8,6 +8,8 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from tune_zoo.frozen import Frozen
+from tune_zoo.scheduler_options import NoSchedulerOptions, SchedulerOptions
+from tune_zoo.search_options import GridOptions, SearchOptions
 from tune_zoo.spec import ModelOptions, OptimizerOptions, PositiveInt, TrainingOptions
 
 _RAY_PRECISION = 0.0001  # Ray counts CPUs and GPUs no finer
@@ -245,7 +247,10 @@ class SearchSpace(Frozen):
     Attributes:
         name: The name of the space and of its default results folder.
         task: The task's `name` and options; its seq_len and num_kv_pairs come from the axes.
-        sweep: `until_solved` ends a cell at the first tuned values that solve it; `full` tries them all.
+        search: `grid`, `minimal_width` or `optuna`, or a mapping of that `name` and its options.
+        scheduler: `none`, or `asha`, which stops trials that fare worse than others of their width and length, and
+            some that would have solved among them (see `AshaOptions`).
+        sweep: Of the grid: `until_solved` ends a cell at the first tuned values that solve it; `full` tries all.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
@@ -256,6 +261,8 @@ class SearchSpace(Frozen):
     model: ModelOptions = ModelOptions()
     optimizer: OptimizerOptions = OptimizerOptions()
     training: SpaceTraining = SpaceTraining()
+    search: SearchOptions = GridOptions()
+    scheduler: SchedulerOptions = NoSchedulerOptions()
     sweep: Literal["until_solved", "full"] = "until_solved"
     resources: Resources = Resources()
 

@@ -81,21 +81,29 @@ def find_space(name_or_path: str) -> Path:
     )
 
 
-def load_space(path: Path, settings: Sequence[str] = ()) -> SearchSpace:
+def load_space(path: Path, settings: Sequence[str] = (), *, search: str | None = None) -> SearchSpace:
     """Read a search space.
 
     Args:
         path: The file.
         settings: `key=value` in place of what the file says, as the option `--set` takes them.
+        search: The kind of search in place of the file's, whose options for that kind stay.
 
     Raises:
         SpaceError: If the file is empty, not YAML, not a mapping, or breaks a rule; the message names the key.
     """
     data = override(_parse(path), settings, parse_value)
+    if search is not None:
+        data["search"] = _searched(data.get("search"), search.replace("-", "_"))
     try:
         return SearchSpace.model_validate_json(json.dumps(data))
     except ValidationError as error:
         raise SpaceError(f"{path}: {explain(error, model=SearchSpace)}") from None
+
+
+def _searched(given: Any, name: str) -> Any:
+    own = given if isinstance(given, dict) and given.get("name") == name else {}
+    return {**own, "name": name}
 
 
 def parse_value(text: str) -> Any:

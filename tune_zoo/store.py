@@ -20,8 +20,7 @@ import pandas as pd
 
 from tune_zoo.errors import StoreError
 from tune_zoo.files import write_atomically
-from tune_zoo.record import COLUMNS, Row, is_final, is_record
-from tune_zoo.result import Status
+from tune_zoo.record import COLUMNS, Row, is_final, is_record, upgraded
 
 
 def write_record(folder: Path, row: Row) -> None:
@@ -194,10 +193,10 @@ def _lines(table: Path) -> list[bytes]:
 def parse(line: bytes) -> Row | None:
     """Return the record on a line, or None if it is not one."""
     try:
-        value = json.loads(line)
+        value = upgraded(json.loads(line))
     except (ValueError, RecursionError):
         return None
-    return dict(value) if is_record(value) else None
+    return dict(value) if is_record(value) else None  # type: ignore[call-overload]
 
 
 def read_records(folder: Path) -> pd.DataFrame:
@@ -217,9 +216,3 @@ def read_records(folder: Path) -> pd.DataFrame:
     for row in filter(None, map(parse, _lines(folder / "records.jsonl") + arrived)):
         _keep(rows, row)
     return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
-
-
-def finished(records: pd.DataFrame) -> dict[str, Status]:
-    """Return the statuses of the trials that need not run again, by trial; lost ones are not among them."""
-    statuses = {str(row.trial_id): Status(str(row.status)) for row in records.itertuples()}
-    return {trial_id: status for trial_id, status in statuses.items() if not status.lost}

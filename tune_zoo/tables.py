@@ -9,6 +9,11 @@ from analysis import Analysis
 from tune_zoo.plan import Cell, Plan
 
 
+def percent(share: float) -> str:
+    """Return a share in percent, to two digits: `.0123` is `1.2 %`."""
+    return f"{100 * share:.2g} %" if abs(share) < 0.995 else f"{100 * share:.0f} %"
+
+
 def widths_table(results: Analysis) -> Table:
     """Return the minimal widths, a row a mixer and a column a sequence length."""
     lengths = sorted({width.seq_len for fit in results.fits for width in fit.widths})

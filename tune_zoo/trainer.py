@@ -14,6 +14,7 @@ from tune_zoo.batches import Rows, split, training_batches
 from tune_zoo.evaluation import Evaluation, evaluate
 from tune_zoo.model import build_model
 from tune_zoo.optimizer import build_optimizer
+from tune_zoo.patience import is_doomed, why_doomed
 from tune_zoo.result import Progress, Status, TrialResult
 from tune_zoo.spec import TrialSpec
 from tune_zoo.streams import torch_seed
@@ -26,6 +27,7 @@ def train(
     num_threads: int = 1,
     device: str = "cpu",
     timeout_s: float | None = None,
+    give_up_after: int | None = None,
 ) -> TrialResult:
     """Train one trial to its end.
 
@@ -35,14 +37,18 @@ def train(
         num_threads: Threads of torch on the CPU; as many as the trial was given CPUs.
         device: A torch device, such as `cpu` or `cuda`.
         timeout_s: Wall-clock seconds after which the trial ends as timed out; none means no limit.
+        give_up_after: The step from which on the trial ends as given up once `tune_zoo.patience` sees it doomed;
+            none means that it never is.
 
     Returns:
-        The result. Divergence, want of memory and a timeout are statuses, not exceptions.
+        The result. Giving up, divergence, want of memory and a timeout are statuses, not exceptions.
 
     Raises:
         MixerError: If the mixer is unknown or cannot have the size asked for.
     """
-    progress = training(spec, num_threads=num_threads, device=device, timeout_s=timeout_s)
+    progress = training(
+        spec, num_threads=num_threads, device=device, timeout_s=timeout_s, give_up_after=give_up_after
+    )
     while True:
         try:
             step = next(progress)
@@ -54,7 +60,12 @@ def train(
 
 
 def training(
-    spec: TrialSpec, *, num_threads: int = 1, device: str = "cpu", timeout_s: float | None = None
+    spec: TrialSpec,
+    *,
+    num_threads: int = 1,
+    device: str = "cpu",
+    timeout_s: float | None = None,
+    give_up_after: int | None = None,
 ) -> Generator[Progress, None, TrialResult]:
     """Train one trial step by step: yields after each evaluation and returns the result. Arguments as `train`."""
     started = time.monotonic()
@@ -62,7 +73,10 @@ def training(
     torch.set_num_threads(num_threads)
     try:
         limit = math.inf if timeout_s is None else timeout_s
-        run = _Training(spec, torch.device(device), started=started, deadline=started + limit)
+        deadline = started + limit
+        run = _Training(
+            spec, torch.device(device), started=started, deadline=deadline, give_up_after=give_up_after
+        )
         return (yield from run.run())
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
@@ -98,11 +112,20 @@ def _is_out_of_memory(error: BaseException) -> bool:
 class _Training:
     """The state of one training run."""
 
-    def __init__(self, spec: TrialSpec, device: torch.device, *, started: float, deadline: float) -> None:
+    def __init__(
+        self,
+        spec: TrialSpec,
+        device: torch.device,
+        *,
+        started: float,
+        deadline: float,
+        give_up_after: int | None,
+    ) -> None:
         self.spec = spec
         self.device = device
         self.started = started
         self.deadline = deadline
+        self.give_up_after = give_up_after
         self.model = build_model(spec.model, spec.task, seed=spec.seed).to(device)
         self.state_size = self.model.state_size(spec.task.seq_len)  # now: a mixer that cannot say fails at once
         self.parameters = list(self.model.parameters())  # walking the modules at every step costs a tenth of it
@@ -138,6 +161,8 @@ class _Training:
             yield Progress(step=self.step, loss=loss, validation_accuracy=accuracy)
             if training.early_stop and accuracy >= self.stop_at:
                 break
+            if self._doomed():
+                return self._judge(given_up=True)
         return self._judge()
 
     def _advance(self, steps: int) -> float:
@@ -174,16 +199,29 @@ class _Training:
         elif self.risen_at is None:
             self.risen_at = self.examples_seen
 
-    def _judge(self) -> TrialResult:
+    def _doomed(self) -> bool:
+        training = self.spec.training
+        return self.give_up_after is not None and is_doomed(
+            self.curve,
+            give_up_after=self.give_up_after,
+            total_steps=training.total_steps,
+            threshold=training.threshold,
+        )
+
+    def _judge(self, *, given_up: bool = False) -> TrialResult:
         """Score the untouched test split, which alone decides whether the trial solved the task."""
-        test = evaluate(self.model, self._split("test", self.spec.training.num_test), autocast=self.autocast)
+        training = self.spec.training
+        test = evaluate(self.model, self._split("test", training.num_test), autocast=self.autocast)
         if not math.isfinite(test.loss):  # the last steps' own mean loss may have been finite yet
             return self._result(Status.DIVERGED, f"the test loss was {test.loss} at step {self.step}")
-        solved = test.accuracy >= self.spec.training.threshold
+        solved = test.accuracy >= training.threshold
+        if given_up and not solved:
+            why = why_doomed(self.curve, total_steps=training.total_steps, threshold=training.threshold)
+            return self._result(Status.GIVEN_UP, why, test=test)
         relation = "reaches" if solved else "stays under"
         return self._result(
             Status.SOLVED if solved else Status.UNSOLVED,
-            f"test accuracy {test.accuracy:.4f} {relation} {self.spec.training.threshold} after {self.step} steps",
+            f"test accuracy {test.accuracy:.4f} {relation} {training.threshold} after {self.step} steps",
             test=test,
         )
 

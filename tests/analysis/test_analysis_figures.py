@@ -121,11 +121,11 @@ def test_diverged_trials_are_crosses_and_lost_ones_are_absent():
 
 @pytest.mark.parametrize("accuracy", [np.nan, 0.0, 1.0])
 def test_extreme_tables_can_be_drawn(accuracy, drawn_once):
-    assert len(render(analyse(table_of(lambda n: 32).assign(accuracy=accuracy)))) == 6
+    assert len(render(analyse(table_of(lambda n: 32).assign(accuracy=accuracy)))) == 9
 
 
 def test_lost_table_can_be_drawn(drawn_once):
-    assert len(render(analyse(table_of(lambda n: 32).assign(accuracy=np.nan, status="error")))) == 6
+    assert len(render(analyse(table_of(lambda n: 32).assign(accuracy=np.nan, status="error")))) == 9
 
 
 def test_known_mixers_keep_their_look_in_any_company():

@@ -88,6 +88,16 @@ def test_reading_matches_the_rule(text):
     assert "arxiv.org/abs/2312.04927" in section(text, "Method")
 
 
+def test_compute_is_a_section_of_its_own(published, tmp_path):
+    said = "| mixer | trials |\n|---|---|\n| h3 | 3 |"
+    text = report_text(published, heading="?", about={}, compute=f"\n{said}\n\n")
+    assert re.findall(r"^## (.*)", text, re.MULTILINE)[1:4] == ["Minimal widths", "Trials and compute", "Figures"]
+    assert section(text, "Trials and compute") == said
+    assert "Trials and compute" not in report_text(published, heading="?", about={}, compute=" \n")
+    write_report(published, tmp_path, heading="?", compute=said)
+    assert said in (tmp_path / "report.md").read_text()
+
+
 def test_about_is_shown_as_it_is(text):
     assert section(text, "About") == (
         "- command: `tune_zoo run a_*.yaml`\n- space:\n\n```text\nname: a\naxes:\n  seed: [0]\n```\n"
@@ -99,12 +109,13 @@ def test_files_and_links(published, tmp_path):
     files = write_report(published, out, heading="?", about=ABOUT)
     assert [file.name for file in files] == [
         "accuracy.png", "accuracy.svg", "fits.csv", "fits.json", "minimal_width.png", "minimal_width.svg",
-        "minimal_widths.csv", "report.md",
+        "minimal_widths.csv", "report.md", "solve_rate.png", "solve_rate.svg", "solve_rates.csv",
     ]  # fmt: skip
     assert sorted(out.iterdir()) == files
     links = re.findall(r"\]\(([^)]*)\)", (out / "report.md").read_text())
     assert {link for link in links if "://" not in link} == {
         "accuracy.png", "accuracy.svg", "minimal_width.png", "minimal_width.svg", "minimal_widths.csv",
+        "solve_rate.png", "solve_rate.svg", "solve_rates.csv",
     }  # fmt: skip
     assert json.loads((out / "fits.json").read_text()) == [fit.to_dict() for fit in published.fits]
     before = {file: file.read_bytes() for file in files}
@@ -130,7 +141,8 @@ def test_a_folder_that_is_a_file(published, tmp_path):
 
 def test_a_command_with_bytes_of_no_encoding(published, tmp_path):
     files = write_report(published, tmp_path, heading="?", about={"command": "run \udcff.yaml"})
-    assert "run ?.yaml" in files[-1].read_text()
+    assert "run ?.yaml" in (tmp_path / "report.md").read_text()
+    assert len(files) == 11
 
 
 def test_odd_names_of_mixers_stay_words():

@@ -103,7 +103,8 @@ def test_statuses(table):
         check_table(table.assign(status="solved", accuracy=np.nan))
     assert check_table(table.assign(status="timed out", accuracy=7.0))["accuracy"].isna().all()
     assert check_table(table.assign(status="diverged", accuracy=0.9))["accuracy"].isna().all()
-    assert [status for status in Status if not status.lost] == ["solved", "unsolved", "diverged"]
+    assert (check_table(table.assign(status="given up", accuracy=0.5))["accuracy"] == 0.5).all()
+    assert [status for status in Status if not status.lost] == ["solved", "unsolved", "given up", "diverged"]
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, 1.01, 99.0, float("nan")])

@@ -114,15 +114,16 @@ def test_it_trains(name: str) -> None:
 
 @pytest.mark.ray
 def test_a_sweep_of_ray_trains_both(local_ray: None, space_file: Any, tmp_path: Path) -> None:
-    from tune_zoo.raytune.run import run_sweep
+    from tune_zoo.raytune.run import run_search
     from tune_zoo.raytune.session import place
     from tune_zoo.search.grid import GridSweep
-    from tune_zoo.store import RecordStore, finished, read_records
+    from tune_zoo.search.history import finished_trials
+    from tune_zoo.store import RecordStore, read_records
 
     axes, tuned = {"seq_len": [8], "d_model": [4]}, {"learning_rate": [0.01]}
     plan = resolved_plan(load_space(space_file(mixers=MIXERS, axes=axes, tuned=tuned)))
     store = RecordStore(tmp_path)
-    sweep = GridSweep(plan, finished(store.frame()))
-    assert run_sweep(sweep, store, place(plan.space.resources), timeout_s=None, on_change=lambda: None)
+    sweep = GridSweep(plan, finished_trials(store.frame()))
+    assert run_search(sweep, store, place(plan.space.resources), timeout_s=None, on_change=lambda: None)
     records = read_records(tmp_path).set_index("mixer")
     assert dict(records["status"]) == {"min_gru": "unsolved", "dynamic_conv": "unsolved"}

@@ -6,19 +6,26 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from tune_zoo.plan import Plan, rough_seconds
+from tune_zoo.cost import rough_seconds
+from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
+from tune_zoo.simulation.quote import quote
 from tune_zoo.space_file import find_space, load_space
-from tune_zoo.tables import plan_table
+from tune_zoo.tables import percent, plan_table
 
 
-def planned(name: str, settings: Sequence[str] = ()) -> Plan:
+def planned(name: str, settings: Sequence[str] = (), search: str | None = None) -> Plan:
     """Return the plan of a space, given by path or name.
+
+    Args:
+        name: A path, or the name of a space that comes along.
+        settings: `key=value` in place of the space's.
+        search: The kind of search in place of the space's, as `--search` takes it.
 
     Raises:
         TuneZooError: If the space or a setting cannot be used.
     """
-    return resolved_plan(load_space(find_space(name), settings))
+    return resolved_plan(load_space(find_space(name), settings, search=search))
 
 
 _SPARED = {
@@ -35,7 +42,18 @@ def show_plan(plan: Plan, console: Console) -> None:
     hours = sum(map(rough_seconds, trials)) / 3600
     console.print(
         f"{len(plan.cells)} cells, at most {len(trials)} trials, {tera:,.3g} TFLOP and "
-        f"roughly {hours:,.1f} hours of one CPU core if every trial ran to its whole budget.\n"
-        + _SPARED[plan.space.sweep],
+        f"roughly {hours:,.1f} hours of one CPU core if every trial ran to its whole budget.\n" + _spared(plan),
         soft_wrap=True,
+    )
+
+
+def _spared(plan: Plan) -> str:
+    """Say how much less a run should come to."""
+    if plan.space.search.name != "minimal_width":
+        return _SPARED[plan.space.sweep]
+    least, most = (percent(share) for share in quote(plan))
+    spent = most if least == most else f"{least.removesuffix(' %')} to {most}"
+    return (
+        f"The search should spend about {spent} of that: so it does in simulated runs with d* ∝ N^b, b = 0, .5 and "
+        "1, in the middle of the widths. `tune_zoo simulate` tries other laws."
     )

@@ -12,17 +12,23 @@ from rich.console import Console
 import tune_zoo
 from analysis import DEFAULT_THRESHOLD, Analysis, analyse, read_table, write_report
 from analysis.fit_result import sentences
+from tune_zoo.claim import plan_of
+from tune_zoo.effort import as_markdown, efforts, saved
 from tune_zoo.errors import StoreError
 from tune_zoo.plan import Plan
+from tune_zoo.search.history import of_space
 from tune_zoo.space_file import known_spaces, question
+from tune_zoo.store import read_records
 from tune_zoo.tables import widths_table
 
 
 def conclude(plan: Plan, records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
     """Print the fitted table of a run and write its report."""
     results = analyse(records, threshold=plan.space.training.threshold)
-    told = _write(results, folder, _about(records, command))
+    found = efforts(plan, records)
+    told = _write(results, folder, _about(records, command), compute=as_markdown(found, records))
     show(results, console)
+    console.print(saved(found), soft_wrap=True)
     console.print(told, soft_wrap=True)
 
 
@@ -60,16 +66,26 @@ def report(folder: Path, *, threshold: float | None, console: Console) -> None:
         )
     records = read_table(folder)
     results = analyse(records, threshold=_threshold(folder) if threshold is None else threshold)
-    told = _write(results, folder, _about(records, f"tune_zoo report {folder}"))
+    told = _write(results, folder, _about(records, f"tune_zoo report {folder}"), compute=_compute(folder))
     show(results, console)
     console.print(told, soft_wrap=True)
 
 
-def _write(results: Analysis, folder: Path, about: Mapping[str, str]) -> str:
+def _write(results: Analysis, folder: Path, about: Mapping[str, str], *, compute: str) -> str:
     """Write a report, before anything is printed; returns where it is."""
-    paths = write_report(results, folder / "report", heading=_heading(folder), about=about)
+    paths = write_report(results, folder / "report", heading=_heading(folder), about=about, compute=compute)
     figures = ", ".join(str(path) for path in paths if path.suffix == ".png")
     return f"figures: {figures}\nreport: {folder / 'report' / 'report.md'}"
+
+
+def _compute(folder: Path) -> str:
+    """Return what a run took beside its grid; empty where its folder does not say what the grid is."""
+    try:
+        plan = plan_of(folder)
+    except StoreError:
+        return ""
+    ours = of_space(plan, read_records(folder))
+    return as_markdown(efforts(plan, ours), ours) if len(ours) else ""
 
 
 def _space(folder: Path) -> dict[str, object]:

@@ -10,10 +10,12 @@ from rich.console import Console
 
 from tune_zoo.claim import check, claim, mark, sole_run
 from tune_zoo.commands.report import conclude
-from tune_zoo.display import Display
+from tune_zoo.displays.choose import display_of
 from tune_zoo.plan import Plan
-from tune_zoo.search.grid import GridSweep
-from tune_zoo.store import RecordStore, finished, read_records
+from tune_zoo.search.base import Search
+from tune_zoo.search.choose import make_search
+from tune_zoo.search.history import finished_trials, of_space
+from tune_zoo.store import RecordStore, read_records
 
 DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130  # the last is what a shell reports of a command ended by Ctrl-C
 
@@ -55,8 +57,8 @@ def run_space(plan: Plan, out: Path | None, *, cluster: Cluster, command: str, c
     records = of_plan(read_records(folder), plan, console)
     if not ended:
         console.print(
-            f"Interrupted. {len(finished(records))} finished trials are kept in {folder}; this goes on from "
-            f"there:\n{command}",
+            f"Interrupted. {len(finished_trials(records))} finished trials are kept in {folder}; this goes on "
+            f"from there:\n{command}",
             soft_wrap=True,
         )
         return INTERRUPTED
@@ -66,12 +68,12 @@ def run_space(plan: Plan, out: Path | None, *, cluster: Cluster, command: str, c
 
 def _train_missing(plan: Plan, folder: Path, cluster: Cluster, console: Console) -> bool:
     """Run the trials that a folder's records lack; returns whether the run ended by itself."""
-    if GridSweep(plan, finished(read_records(folder))).complete:
+    if make_search(plan, finished_trials(read_records(folder))).complete:
         console.print(
             f"Every trial of '{plan.space.name}' is on record in {folder}; nothing was trained.", soft_wrap=True
         )
         return True
-    from tune_zoo.raytune.run import run_sweep  # noqa: PLC0415  (imports ray)
+    from tune_zoo.raytune.run import run_search  # noqa: PLC0415  (imports ray)
     from tune_zoo.raytune.session import check_seen_by_all, connected, place  # noqa: PLC0415
 
     with connected(cluster.address, num_cpus=cluster.num_cpus):
@@ -80,36 +82,39 @@ def _train_missing(plan: Plan, folder: Path, cluster: Cluster, console: Console)
         check_seen_by_all(folder)
         with sole_run(folder):
             store = RecordStore(folder)
-            sweep = GridSweep(plan, finished(store.frame()))
-            display = Display(sweep, console)
-            console.print(_opening(sweep, placement.slots, folder), soft_wrap=True)
+            search = make_search(plan, finished_trials(store.frame()))
+            display = display_of(search, console)
+            console.print(_opening(search, placement.slots, folder), soft_wrap=True)
             try:
                 with display.shown():
                     timeout_s = plan.space.resources.timeout_s
-                    return run_sweep(sweep, store, placement, timeout_s=timeout_s, on_change=display.update)
+                    return run_search(search, store, placement, timeout_s=timeout_s, on_change=display.update)
             finally:
                 mark(folder, plan.space)  # anew, should somebody have emptied the folder meanwhile
 
 
-def _opening(sweep: GridSweep, slots: int, folder: Path) -> str:
-    trials = sum(len(cell.trials) for cell in sweep.plan.cells)
-    known = f" ({sweep.trials_done} trials are on record already)" if sweep.trials_done else ""
+def _opening(search: Search, slots: int, folder: Path) -> str:
+    cells = search.plan.cells
+    trials = sum(len(cell.trials) for cell in cells)
+    known = f" ({search.trials_done} trials are on record already)" if search.trials_done else ""
     at_once = f"{slots} trial{'s' if slots > 1 else ''} at once"
-    return f"{len(sweep.plan.cells)} cells, at most {trials} trials{known}, {at_once}; records go to {folder}"
+    most = "at most " if search.plan.space.search.name == "grid" else "a grid of "
+    return f"{len(cells)} cells, {most}{trials} trials{known}, {at_once}; records go to {folder}"
 
 
 def of_plan(records: pd.DataFrame, plan: Plan, console: Console) -> pd.DataFrame:
-    """Return the records of a plan's trials; says how many others lie among them."""
-    ours = records["trial_id"].isin({spec.trial_id for spec in plan.trials})
-    if not ours.all():
-        console.print(f"{(~ours).sum()} records are not of this space's trials and are left out.", soft_wrap=True)
-    return records[ours]
+    """Return the records of a plan's cells, at any seed and tuned values; says how many others lie among them."""
+    ours = of_space(plan, records)
+    if len(ours) < len(records):
+        others = len(records) - len(ours)
+        console.print(f"{others} records are not of this space's trials and are left out.", soft_wrap=True)
+    return ours
 
 
 def _tell_lost(plan: Plan, records: pd.DataFrame, console: Console) -> bool:
     """Say which trials are still wanted and were lost; returns whether there are any."""
-    sweep = GridSweep(plan, finished(records))
-    lost = records[records["trial_id"].isin({spec.trial_id for spec in sweep.missing()})]
+    missing = make_search(plan, finished_trials(records, with_lost=True)).missing()
+    lost = records[records["trial_id"].isin(missing)]
     if lost.empty:
         return False
     first = lost.iloc[0]

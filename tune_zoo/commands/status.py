@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
 from rich.console import Console
 
-from tune_zoo.display import cells_table, legend
+from tune_zoo.claim import plan_of
+from tune_zoo.displays.choose import table_of
 from tune_zoo.errors import StoreError
 from tune_zoo.files import replacing
-from tune_zoo.plan import Plan, make_plan
 from tune_zoo.result import Status
+from tune_zoo.search.base import Search
+from tune_zoo.search.choose import make_search
 from tune_zoo.search.grid import GridSweep
-from tune_zoo.search_space import SearchSpace
-from tune_zoo.store import finished, read_records
+from tune_zoo.search.history import finished_trials
+from tune_zoo.store import read_records
 
 
 def status(folder: Path, console: Console) -> None:
@@ -26,33 +26,24 @@ def status(folder: Path, console: Console) -> None:
     Raises:
         StoreError: If the folder is no run's.
     """
-    plan = _plan_of(folder)
+    plan = plan_of(folder)
     records = read_records(folder)
     # With the lost ones among the answers: a cell that waits for nothing else shows as lost, not as left.
-    answers = {str(row.trial_id): Status(str(row.status)) for row in records.itertuples()}
-    sweep = GridSweep(plan, answers)
-    console.print(cells_table(sweep))
-    console.print(legend())
-    left = sum(state in ("left", "lost") for _, state in sweep.states())
+    search = make_search(plan, finished_trials(records, with_lost=True))
+    console.print(table_of(search))
     last = f", the last at {records['finished_at'].max()}" if len(records) else ""
-    console.print(
-        f"{len(sweep.plan.cells) - left} of {len(sweep.plan.cells)} cells done; {len(records)} trials{last}"
-    )
+    console.print(f"{_cells_done(search)}{len(records)} trials{last}")
     console.print("A run is writing here now." if _is_running(folder) else "No run is writing here now.")
     _print_lost(records, console)
 
 
-def _plan_of(folder: Path) -> Plan:
-    path = folder / "space.json"
-    try:
-        return make_plan(SearchSpace.model_validate_json(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise StoreError(
-            f"{folder} is not the results folder of a run ({error.strerror or error}); give one, such as "
-            "results/quickstart"
-        ) from None
-    except (ValidationError, json.JSONDecodeError):
-        raise StoreError(f"{path} does not hold a search space of this version; give another folder") from None
+def _cells_done(search: Search) -> str:
+    """Say how many cells of a grid are done; other searches do not want them all."""
+    if not isinstance(search, GridSweep):
+        return ""
+    states = [state for _, state in search.states()]
+    left = sum(state in ("left", "lost") for state in states)
+    return f"{len(states) - left} of {len(states)} cells done; "
 
 
 def _is_running(folder: Path) -> bool:
@@ -67,8 +58,7 @@ def _is_running(folder: Path) -> bool:
 
 
 def _print_lost(records: pd.DataFrame, console: Console) -> None:
-    done = finished(records)
-    lost = records[~records["trial_id"].isin(done.keys())]
+    lost = records[[Status(status).lost for status in records["status"]]]
     for row in lost.head(5).to_dict("records"):
         where = f"{row['mixer']}, N = {row['seq_len']}, d = {row['d_model']}, seed {row['seed']}"
         console.print(f"lost: {where}: {row['status']}: {row['message']}", soft_wrap=True)

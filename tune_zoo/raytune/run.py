@@ -13,28 +13,28 @@ from typing import Any
 
 from ray import tune
 
-from tune_zoo.raytune.searcher import SweepSearcher
+from tune_zoo.raytune.scheduler import NotingScheduler, make_scheduler
+from tune_zoo.raytune.searcher import RecordedSearcher
 from tune_zoo.raytune.session import Placement
 from tune_zoo.raytune.trainable import RecallTrial
-from tune_zoo.search.grid import GridSweep
-from tune_zoo.spec import TrialSpec
+from tune_zoo.search.base import Request, Search
 from tune_zoo.store import RecordStore
 
 _NODE_FAILURES = 3  # times a trial is started again after its worker or node died
 
 
-def run_sweep(
-    sweep: GridSweep,
+def run_search(
+    search: Search,
     store: RecordStore,
     placement: Placement,
     *,
     timeout_s: float | None,
     on_change: Callable[[], None],
 ) -> bool:
-    """Run a sweep to its end.
+    """Run a search to its end.
 
     Args:
-        sweep: What to run.
+        search: What to run.
         store: Where the records go; its folder is seen by every node.
         placement: What each trial is given.
         timeout_s: Seconds after which a trial is given up as timed out.
@@ -44,38 +44,44 @@ def run_sweep(
         Whether it ended by itself, and not by SIGINT or SIGTERM.
     """
 
-    def trial_config(spec: TrialSpec) -> dict[str, Any]:
+    def trial_config(request: Request) -> dict[str, Any]:
         return {
-            "spec": spec.model_dump_json(),
+            "spec": request.spec.model_dump_json(),
+            "asked_for": request.why,
+            "give_up_after": request.give_up_after,
             "out": str(store.folder),
             "num_threads": max(1, int(placement.cpus)),
             "gpus": placement.gpus,
             "timeout_s": timeout_s,
         }
 
-    searcher = SweepSearcher(sweep, store, trial_config, on_change)
+    scheduler = make_scheduler(search.plan.space.scheduler)
+    searcher = RecordedSearcher(search, store, trial_config, on_change, stopped=scheduler.stopped)
     scratch = store.folder / ".tune"
     shutil.rmtree(scratch, ignore_errors=True)
     try:
         with _sigterm_ends_gracefully():
-            _tuner(searcher, placement, scratch).fit()
+            _tuner(searcher, scheduler, placement, scratch).fit()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
         store.compact()
     return searcher.ended
 
 
-def _tuner(searcher: SweepSearcher, placement: Placement, scratch: Path) -> tune.Tuner:
+def _tuner(
+    searcher: RecordedSearcher, scheduler: NotingScheduler, placement: Placement, scratch: Path
+) -> tune.Tuner:
     return tune.Tuner(
         tune.with_resources(RecallTrial, {"cpu": placement.cpus, "gpu": placement.gpus}),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
+            scheduler=scheduler,
             num_samples=-1,  # the searcher says when it is done
             max_concurrent_trials=placement.slots,
             reuse_actors=True,
         ),
         run_config=tune.RunConfig(
-            name="sweep",
+            name="search",
             storage_path=str(scratch),
             verbose=0,
             failure_config=tune.FailureConfig(max_failures=_NODE_FAILURES),

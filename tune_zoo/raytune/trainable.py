@@ -19,8 +19,8 @@ from tune_zoo.trainer import training
 class RecallTrial(tune.Trainable):
     """One trial of a plan. A worker process lives across trials, which saves most of the cost of small ones.
 
-    The config holds `spec` (the trial as JSON text), `out` (the results folder, absolute), `num_threads`, `gpus`
-    and `timeout_s`.
+    The config holds `spec` (the trial as JSON text), `asked_for` (why), `give_up_after` (a step, or None), `out`
+    (the results folder, absolute), `num_threads`, `gpus` and `timeout_s`.
     """
 
     def setup(self, config: dict[str, Any]) -> None:
@@ -35,12 +35,17 @@ class RecallTrial(tune.Trainable):
 
     def _take(self, config: dict[str, Any]) -> None:
         self._spec = TrialSpec.model_validate_json(config["spec"])
+        self._asked_for: str = config["asked_for"]
         self._out = Path(config["out"])
         self._num_threads: int = config["num_threads"]
         # Logical GPUs exist on machines without one; the same code then runs on the CPU.
         device = "cuda" if config["gpus"] and torch.cuda.is_available() else "cpu"
         self._training: Generator[Progress, None, TrialResult] = training(
-            self._spec, num_threads=self._num_threads, device=device, timeout_s=config["timeout_s"]
+            self._spec,
+            num_threads=self._num_threads,
+            device=device,
+            timeout_s=config["timeout_s"],
+            give_up_after=config["give_up_after"],
         )
 
     def step(self) -> dict[str, Any]:
@@ -54,7 +59,8 @@ class RecallTrial(tune.Trainable):
         return {"accuracy": progress.validation_accuracy, "steps": progress.step, "done": False}
 
     def _finish(self, result: TrialResult) -> dict[str, Any]:
-        write_record(self._out, make_record(self._spec, result, num_threads=self._num_threads))
+        row = make_record(self._spec, result, num_threads=self._num_threads, asked_for=self._asked_for)
+        write_record(self._out, row)
         return {"accuracy": result.accuracy or 0.0, "steps": result.steps, "done": True}
 
     def cleanup(self) -> None:

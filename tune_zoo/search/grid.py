@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tune_zoo.plan import Cell, Plan
 from tune_zoo.result import Status
+from tune_zoo.search.base import Request, Search
+from tune_zoo.search.history import Finished, Outcome
 from tune_zoo.spec import TrialSpec
 
 CellState = Literal["left", "running", "solved", "unsolved", "lost"]
@@ -19,14 +21,14 @@ class _Course:
     """How far a cell has come: the answers of its trials, and those that run."""
 
     cell: Cell
-    answers: dict[str, Status]
-    running: set[str]
+    answers: dict[str, Status] = field(default_factory=dict)
+    running: set[str] = field(default_factory=set)
 
     def solved(self) -> bool:
         return Status.SOLVED in self.answers.values()
 
 
-class GridSweep:
+class GridSweep(Search):
     """Asks for the trials of a plan, the costliest cells first.
 
     With `sweep: until_solved` a cell's trials run one after the other, in the order of its tuned values, and the
@@ -34,28 +36,24 @@ class GridSweep:
     number of workers, or on how often the run was killed. With `sweep: full` all of them run.
 
     A lost trial is not asked for again here, but by the next run. Its cell goes on with its other trials.
-
-    Args:
-        plan: What there is to ask for.
-        finished: The final statuses of earlier runs by trial.
     """
 
-    def __init__(self, plan: Plan, finished: Mapping[str, Status]) -> None:
-        self.plan = plan
+    def __init__(self, plan: Plan, finished: Iterable[Finished] = ()) -> None:
         self._full = plan.space.sweep == "full"
-        self._courses = [
-            _Course(
-                cell=cell,
-                answers={t.trial_id: finished[t.trial_id] for t in cell.trials if t.trial_id in finished},
-                running=set(),
-            )
-            for cell in plan.cells
-        ]
+        self._courses = [_Course(cell=cell) for cell in plan.cells]
         self._course_of = {t.trial_id: i for i, cell in enumerate(plan.cells) for t in cell.trials}
         self._ready = list(range(len(self._courses)))  # a heap: the lower the index, the costlier the cell
+        super().__init__(plan, finished)
 
-    def ask(self) -> TrialSpec | None:
-        """Return a trial to start now; None while every cell that needs more waits for one of its own."""
+    def _recall(self, trial: Finished) -> TrialSpec | None:
+        index = self._course_of.get(trial.trial_id)
+        if index is None:
+            return None
+        course = self._courses[index]
+        course.answers[trial.trial_id] = trial.outcome.status
+        return next(spec for spec in course.cell.trials if spec.trial_id == trial.trial_id)
+
+    def _next(self) -> Request | None:
         while self._ready:
             index = heapq.heappop(self._ready)
             course = self._courses[index]
@@ -65,7 +63,7 @@ class GridSweep:
             course.running.add(spec.trial_id)
             if self._full:
                 heapq.heappush(self._ready, index)
-            return spec
+            return Request(spec=spec, why="grid")
         return None
 
     def _next_trial(self, course: _Course) -> TrialSpec | None:
@@ -74,18 +72,17 @@ class GridSweep:
         begun = course.answers.keys() | course.running
         return next((t for t in course.cell.trials if t.trial_id not in begun), None)
 
-    def tell(self, trial_id: str, status: Status) -> None:
-        """Take in how a trial ended."""
-        index = self._course_of[trial_id]
+    def _take(self, spec: TrialSpec, outcome: Outcome) -> None:
+        index = self._course_of[spec.trial_id]
         course = self._courses[index]
-        course.running.discard(trial_id)
-        course.answers[trial_id] = status
+        course.running.discard(spec.trial_id)
+        course.answers[spec.trial_id] = outcome.status
         heapq.heappush(self._ready, index)
 
-    def missing(self) -> list[TrialSpec]:
-        """Return the trials without an answer of the cells that still need one."""
-        needy = [course for course in self._courses if self._next_trial(course) is not None]
-        return [t for course in needy for t in course.cell.trials if t.trial_id not in course.answers]
+    def missing(self) -> list[str]:
+        """Return the lost trials of the cells that still need one."""
+        needy = [course for course in self._courses if self._full or not course.solved()]
+        return [name for course in needy for name, status in course.answers.items() if status.lost]
 
     @property
     def complete(self) -> bool:
@@ -105,8 +102,3 @@ class GridSweep:
     def states(self) -> list[tuple[Cell, CellState]]:
         """Return every cell with its state, the costliest first."""
         return [(course.cell, self.state(course)) for course in self._courses]
-
-    @property
-    def trials_done(self) -> int:
-        """Trials with an answer, earlier runs included."""
-        return sum(len(course.answers) for course in self._courses)

@@ -1,0 +1,81 @@
+"""What a run shows while it works: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+from tune_zoo.search.base import Search
+
+_PLAIN_EVERY_S = 20.0
+_LIVE_EVERY_S = 0.25
+
+
+class Display(ABC):
+    """Shows a search.
+
+    Args:
+        search: What to show.
+        console: Where.
+    """
+
+    def __init__(self, search: Search, console: Console) -> None:
+        self._console = console
+        self._started = time.monotonic()
+        self._done_before = search.trials_done
+        self._trials = search
+        self._live: Live | None = None
+        self._last_drawn = 0.0
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the search until the block ends."""
+        if not self._console.is_terminal:
+            yield
+            return
+        # No refreshing thread: it would read the search while the run changes it.
+        with Live(self.table(), console=self._console, auto_refresh=False, transient=True) as live:
+            self._live = live
+            yield
+        self._live = None
+
+    def update(self) -> None:
+        """Note that something changed: a terminal is redrawn, elsewhere a line is printed now and then."""
+        now = time.monotonic()
+        if now - self._last_drawn < (_LIVE_EVERY_S if self._live else _PLAIN_EVERY_S):
+            return
+        self._last_drawn = now
+        if self._live:
+            self._live.update(self.table(), refresh=True)
+        else:
+            self._console.print(self.summary(), soft_wrap=True)
+
+    @abstractmethod
+    def table(self) -> RenderableType:
+        """Return what a terminal shows."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """Return the same in a line."""
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def _run(self) -> str:
+        """Say how many trials this run has run, and in what time."""
+        new = self._trials.trials_done - self._done_before
+        return f"{new} trial{'' if new == 1 else 's'} run in {duration(self._seconds())}"
+
+
+def duration(seconds: float) -> str:
+    """Write seconds as people do."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,84 @@
+"""The search for minimal widths, as a run shows it: brackets closing in, the law, the compute."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from analysis.text import interval, number
+from tune_zoo.displays.base import Display
+from tune_zoo.search.law_search import LawSearch
+from tune_zoo.search.minimal_width import MinimalWidthSearch
+from tune_zoo.tables import percent
+
+_STYLES = {
+    "searching": "cyan",
+    "confirming": "cyan",
+    "known": "green",
+    "out of budget": "yellow",
+    "exhausted": "yellow",
+}
+LEGEND = (
+    "(16, 32] fails at 16, solves at 32; ▶ trials running; b the exponent of d* ∝ N^b with its 95 % interval; "
+    "compute as a share of the law's whole grid"
+)
+
+
+class MinimalWidthDisplay(Display):
+    """Shows a search for minimal widths."""
+
+    def __init__(self, search: MinimalWidthSearch, console: Console) -> None:
+        super().__init__(search, console)
+        self._search = search
+
+    def table(self) -> Group:
+        """Return the table of brackets, its summary and its legend."""
+        return Group(brackets_table(self._search), Text(self.summary()), Text(LEGEND, style="dim"))
+
+    def summary(self) -> str:
+        """Return how far every law has come, and what it took."""
+        laws = "; ".join(f"{law.label} {law.state}, b = {exponent(law)}" for law in self._search.laws)
+        running = int(sum(law.counts.running.sum() for law in self._search.laws))
+        return f"{laws}; {running} running; {self._run()}, {spent(self._search)}"
+
+
+def spent(search: MinimalWidthSearch) -> str:
+    """Say what a search has spent, of the compute of the whole grid."""
+    return f"{percent(search.spent / search.grid_flops)} of the grid's compute"
+
+
+def exponent(law: LawSearch) -> str:
+    """Return b with its interval, or a dash as long as fewer than two lengths have been tried."""
+    if np.count_nonzero(law.counts.tried.sum(axis=1)) < 2:
+        return "—"
+    fit = law.counts.fit
+    return f"{number(fit.b_median)} {interval(fit.b_interval)}"
+
+
+def brackets_table(search: MinimalWidthSearch) -> Table:
+    """Return the bracket of d* at every length, the exponent and the compute, a row a law."""
+    lengths = sorted({length for law in search.laws for length in law.counts.seq_lens})
+    table = Table(title=f"{search.plan.space.name}: the minimal width closing in", title_justify="left")
+    table.add_column("mixer")
+    for length in lengths:
+        table.add_column(f"N = {length}", justify="right")
+    for heading in ("b", "trials", "compute", "state"):
+        table.add_column(heading, justify="right")
+    for law in search.laws:
+        at = {length: _bracket(law, n) for n, length in enumerate(law.counts.seq_lens)}
+        table.add_row(
+            law.label,
+            *(at.get(length, "") for length in lengths),
+            exponent(law),
+            str(law.trials_done),
+            percent(law.spent / law.grid_flops),
+            Text(law.state, style=_STYLES[law.state]),
+        )
+    return table
+
+
+def _bracket(law: LawSearch, n: int) -> str:
+    running = int(law.counts.running[n].sum())
+    return law.counts.minimal_width(n).text() + (f" {running}▶" if running else "")

@@ -1,0 +1,21 @@
+"""The search that a space asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tune_zoo.plan import Plan
+from tune_zoo.search.base import Search
+from tune_zoo.search.grid import GridSweep
+from tune_zoo.search.history import Finished
+from tune_zoo.search.minimal_width import MinimalWidthSearch
+from tune_zoo.search.optuna_search import OptunaSearch
+
+
+def make_search(plan: Plan, finished: Iterable[Finished] = ()) -> Search:
+    """Return the search of a plan's space, which goes on from what finished earlier."""
+    if plan.space.search.name == "minimal_width":
+        return MinimalWidthSearch(plan, finished)
+    if plan.space.search.name == "optuna":
+        return OptunaSearch(plan, finished)
+    return GridSweep(plan, finished)
