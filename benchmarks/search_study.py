@@ -129,7 +129,7 @@ def verdict(value: float, bound: float, *, lower: bool) -> str:
 
 PAGE = """# The search for minimal widths, simulated
 
-`make search-study`, {minutes} minutes in {jobs} processes ({machine}).
+`{command}`, {minutes} minutes in {jobs} processes ({machine}).
 
 **Setting.** Lengths 64, 128, 256, 512 with 4 pairs; 13 half-octave widths 8 to 512; 3 declared seeds; 4 learning
 rates: 624 trials are the whole grid. Outcomes are drawn, nothing is trained: d\\*(N) = d\\*(64) (N/64)^b, with
@@ -158,7 +158,7 @@ width after the exponent was known.
 """
 
 
-def page(found: Sequence[Tally], *, jobs: int, seconds: float) -> str:
+def page(found: Sequence[Tally], *, runs: int, jobs: int, seconds: float) -> str:
     """Return the page."""
     parts = []
     for lapse in LAPSES:
@@ -170,6 +170,7 @@ def page(found: Sequence[Tally], *, jobs: int, seconds: float) -> str:
         parts.append(markdown(HEAD, [row(tally) for tally in own]) + "\n")
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores shared with other work"
     return PAGE.format(
+        command="make search-study" if runs == RUNS else f"python benchmarks/search_study.py --runs {runs}",
         jobs=jobs,
         minutes=f"{seconds / 60:.0f}",
         machine=machine,
@@ -203,7 +204,7 @@ def main(runs: int = RUNS, jobs: int | None = None, out: Path = TEXT) -> list[Ta
     found = []
     for own, number in studied.values():
         found += tallies(own, run_all(own, number, jobs=jobs, on_runs=told.add))
-    out.write_text(page(found, jobs=jobs, seconds=time.monotonic() - told.began), encoding="utf-8")
+    out.write_text(page(found, runs=runs, jobs=jobs, seconds=time.monotonic() - told.began), encoding="utf-8")
     print(f"{out} written")
     return found
 

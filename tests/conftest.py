@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from driving import Driver
 
 from tune_zoo.record import Row, make_record
 from tune_zoo.result import Status, TrialResult
@@ -68,6 +69,20 @@ def space_file(tmp_path: Path) -> Any:
         return path
 
     return write
+
+
+@pytest.fixture
+def driver() -> Iterator[Callable[..., Driver]]:
+    """A starter of drivers, none of which outlives its test."""
+    started: list[Driver] = []
+
+    def start(out: Path, *command: str) -> Driver:
+        started.append(Driver(out, command) if command else Driver(out))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The benchmarks of the head and of Ray's hand-over run, at sizes that measure nothing."""
+"""The benchmarks of the head, of suggestions and of Ray's hand-over run, at sizes that measure nothing."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ def test_the_benchmark_of_the_head(capsys: pytest.CaptureFixture[str]) -> None:
     ratio = runpy.run_path(str(FOLDER / "head.py"))["main"](vocab_size=128, repeats=1, lengths=(16, 32))
     assert ratio > 0
     assert "head at queries" in capsys.readouterr().out
+
+
+def test_the_benchmark_of_suggestions(capsys: pytest.CaptureFixture[str]) -> None:
+    longest = runpy.run_path(str(FOLDER / "suggest.py"))["main"](mixers=1, lengths=2, widths=4)
+    assert longest > 0
+    assert "suggest, b = 0.5" in capsys.readouterr().out
 
 
 @pytest.mark.ray

@@ -60,7 +60,7 @@ def test_a_run_from_nothing_to_figures(without_init: None, space_file: Any, tmp_
     assert {path.name for path in out.iterdir()} >= {"space.json", "records.jsonl", "report"}
     again, printed = run(path, out)
     assert again == 0
-    assert f"Every trial of 'test' is on record in {out}; nothing was trained." in printed
+    assert f"Every trial that 'test' asks for is on record in {out}; nothing was trained." in printed
 
 
 def test_a_complete_folder_is_analysed_without_ray(space_file: Any, tmp_path: Path) -> None:

@@ -2,94 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from driving import Driver, wait_until, wait_until_more
 
 from tune_zoo.record import PLACE_COLUMNS
 from tune_zoo.store import read_records
 
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(600)]
-
-_MARK = "TUNE_ZOO_TEST_RUN"
-_RUN = ["run", "tiny", "--set", "axes.seed=[0,1]"]  # with one seed the fifth kill can come after the end
-
-
-class Driver:
-    """A `tune_zoo run tiny` in a process of its own, known by a mark in the environment of all it starts."""
-
-    def __init__(self, out: Path) -> None:
-        self.mark = uuid.uuid4().hex
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", "from tune_zoo.cli import main; main()", *_RUN, "--out", str(out)],
-            env={**os.environ, _MARK: self.mark, "COLUMNS": "200"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-
-    def kill(self) -> None:
-        """SIGKILL the driver, wait until its workers are gone too, and clear away what Ray may leave behind."""
-        if self.process.poll() is None:
-            self.process.kill()
-        if self.process.stdout and not self.process.stdout.closed:
-            self.process.communicate()
-        wait_until(self.workers, seconds=60)
-        for pid in self._descendants():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    def workers(self) -> list[str]:
-        """Return what can still write a record. Ray's own agents, which cannot, sometimes outlive their raylet."""
-        return [command for command in self._descendants().values() if "Agent" not in command]
-
-    def _descendants(self) -> dict[int, str]:
-        """Return the processes that bear the mark, with their command lines."""
-        found = {}
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # gone meanwhile
-                if self.mark.encode() in (folder / "environ").read_bytes():
-                    found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ").strip()
-        return found
-
-
-def wait_until(waiting_for: Callable[[], object], *, seconds: float) -> None:
-    """Wait until a call returns nothing; what it still returns in the end tells what was in the way."""
-    deadline = time.monotonic() + seconds
-    while left := waiting_for():
-        assert time.monotonic() < deadline, f"waited in vain: {left}"
-        time.sleep(0.05)
-
-
-def wait_until_more(out: Path, *, than: int, run: Driver) -> None:
-    """Wait for another record, or for the end of the run."""
-    wait_until(lambda: run.process.poll() is None and len(read_records(out)) <= than, seconds=120)
-
-
-@pytest.fixture
-def driver() -> Iterator[Callable[[Path], Driver]]:
-    started: list[Driver] = []
-
-    def start(out: Path) -> Driver:
-        started.append(Driver(out))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.kill()
 
 
 def comparable(records: pd.DataFrame) -> list[dict[str, Any]]:

@@ -222,18 +222,19 @@ def test_a_sampler_goes_where_it_is_good(sampler: str) -> None:
     assert sum(near[12:]) >= 8  # a third of the range
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "cmaes", "nsga2"])
-def test_a_sampler_knows_what_earlier_runs_found(sampler: str) -> None:
-    options = {"tuned": {"config": {}, "weight_decay": {"low": 1e-3, "high": 1.0, "num": 4}}, "sampler": sampler}
-    axes = {"d_model": [8], "seed": [0]}
-    earlier: Answers = {}
-    for _ in range(8):  # killed all the time
-        search = OptunaSearch(plan_of(axes=axes, num_trials=40, **options), left_by(earlier))
-        earlier |= run(search, stop_after=4)
-    more = run(OptunaSearch(plan_of(axes=axes, num_trials=40, **options), left_by(earlier)))
-    near = [3e-3 < spec.optimizer.learning_rate < 3e-2 for spec, _ in more.values()]
-    assert len(near) == 8
-    assert sum(near) >= 5  # a third of the range
+@pytest.mark.parametrize(("sampler", "furthest"), [("tpe", 0.5), ("cmaes", 0.4), ("nsga2", 0.7)])
+def test_a_sampler_knows_what_earlier_runs_found(sampler: str, furthest: float) -> None:
+    tuned = {"config": {}, "weight_decay": {"low": 1e-3, "high": 1.0, "num": 4}}
+    off = []
+    for seed in range(6):
+        plan = plan_of(tuned=tuned, axes={"d_model": [8], "seed": [0]}, sampler=sampler, num_trials=40, seed=seed)
+        answers: Answers = {}
+        while len(answers) < 40:  # killed all the time
+            last = run(OptunaSearch(plan, left_by(answers)), stop_after=4)
+            answers |= last
+            if len(answers) > 32:
+                off += [abs(math.log10(spec.optimizer.learning_rate) + 2) for spec, _ in last.values()]
+    assert sum(off) / len(off) < furthest  # decades; of random ones .83
 
 
 def test_a_resumed_sampler_does_not_begin_anew() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,11 +61,12 @@ def check(folder: Path, space: SearchSpace) -> None:
             raise StoreError(f"{folder} holds records but no space.json that says whose; give another --out")
         return
     try:
-        theirs = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        theirs = json.loads(text)
     except (OSError, ValueError, RecursionError):
         raise StoreError(f"{path} does not hold a search space; give another --out") from None
-    if isinstance(theirs, dict):
-        theirs.pop("search", None)  # another search of the same space goes on from the same records
+    with contextlib.suppress(ValidationError):  # an older version's lacks options that have come since
+        theirs = comparable(SearchSpace.model_validate_json(text))
     if found := difference(theirs, comparable(space)):
         where, there, here = found
         raise StoreError(
@@ -93,6 +95,8 @@ def plan_of(folder: Path) -> Plan:
 
 def comparable(space: SearchSpace) -> dict[str, Any]:
     """Return what makes a space the same question: all but its resources and search, the task with its defaults.
+
+    Another search of the same space goes on from the same records.
 
     What a mixer does not replace follows the space, and so stays out of the mixer's own options.
     """

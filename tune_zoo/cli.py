@@ -55,8 +55,8 @@ SearchKind = Annotated[
     Kind | None,
     typer.Option(
         "--search",
-        help="How to search, in place of the space's way: the whole grid, only what tells the minimal width, or by "
-        "Optuna. Finished trials of the folder serve each of them.",
+        help="How to search, in place of the space's way: the whole grid, only what tells the minimal width, or "
+        "by Optuna. Finished trials of the folder serve each of them.",
     ),
 ]
 Out = Annotated[

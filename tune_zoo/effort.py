@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 
 import pandas as pd
@@ -42,24 +42,31 @@ def efforts(plan: Plan, records: pd.DataFrame) -> list[Effort]:
         plan: The plan.
         records: The records of its trials.
     """
-    grid_trials: Counter[str] = Counter()
-    grid_flops: Counter[str] = Counter()
+    grid_trials: defaultdict[str, int] = defaultdict(int)
+    grid_flops: defaultdict[str, float] = defaultdict(float)
     for cell in plan.cells:
         grid_trials[cell.axes[0]] += len(cell.trials)
-        grid_flops[cell.axes[0]] += cell.flops * len(cell.trials)  # type: ignore[assignment]
+        grid_flops[cell.axes[0]] += cell.flops * len(cell.trials)
     trials = records["mixer"].value_counts()
-    flops = records["flops"].astype(float).groupby(records["mixer"]).sum()
+    flops = _flops(plan, records).groupby(records["mixer"]).sum()
     found = [
         Effort(
             mixer=entry.shown,
             trials=int(trials.get(entry.shown, 0)),
             grid_trials=grid_trials[entry.shown],
             flops=float(flops.get(entry.shown, 0.0)),
-            grid_flops=float(grid_flops[entry.shown]),
+            grid_flops=grid_flops[entry.shown],
         )
         for entry in plan.space.mixers
     ]
     return found if len(found) == 1 else [*found, _together(found)]
+
+
+def _flops(plan: Plan, records: pd.DataFrame) -> pd.Series[float]:
+    """Return the operations of each record's steps, also where an older one does not tell them."""
+    step = {cell.axes[:4]: cell.flops / cell.trials[0].training.total_steps for cell in plan.cells}
+    points = zip(*(records[axis] for axis in ("mixer", "seq_len", "num_kv_pairs", "d_model")), strict=True)
+    return records["steps"] * pd.Series([step[point] for point in points], index=records.index, dtype=float)
 
 
 def _together(found: list[Effort]) -> Effort:
@@ -89,7 +96,7 @@ def as_markdown(found: list[Effort], records: pd.DataFrame) -> str:
         f"{effort.grid_flops / 1e12:,.3g} | {effort.share} |"
         for effort in found
     ]
-    return "\n".join(["\n".join(lines), saved(found) + _why(records)])
+    return "\n".join([*lines, "", saved(found) + _why(records)])
 
 
 def _why(records: pd.DataFrame) -> str:

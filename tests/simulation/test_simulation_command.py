@@ -46,8 +46,8 @@ def space(space_file: Any) -> Path:
 
 def test_tables_compare_searches_exponents_and_workers(call: Any, space: Path) -> None:
     searches = ["--search", "grid", "--search", "minimal-width"]
-    code, out, err = call("simulate", space, *searches, "--workers", 1, "--workers", 4, "--runs", 1)
-    assert (code, err) == (0, "")
+    code, out, _ = call("simulate", space, *searches, "--workers", 1, "--workers", 4, "--runs", 1)
+    assert code == 0
     assert "what it spends" in out
     assert "what it finds" in out
     for search in ("grid", "minimal_width"):

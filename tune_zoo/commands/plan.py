@@ -54,6 +54,6 @@ def _spared(plan: Plan) -> str:
     least, most = (percent(share) for share in quote(plan))
     spent = most if least == most else f"{least.removesuffix(' %')} to {most}"
     return (
-        f"The search should spend about {spent} of that: so it does in simulated runs with d* ∝ N^b, b = 0, .5 and "
-        "1, in the middle of the widths. `tune_zoo simulate` tries other laws."
+        f"The search should spend about {spent} of that: so it does in simulated runs with d* ∝ N^b, for b = 0, "
+        ".5 and 1, in the middle of the widths. `tune_zoo simulate` tries other laws."
     )

@@ -9,12 +9,14 @@ import pandas as pd
 from rich.console import Console
 
 from tune_zoo.claim import check, claim, mark, sole_run
+from tune_zoo.commands.best_trials import best_trials_table
 from tune_zoo.commands.report import conclude
 from tune_zoo.displays.choose import display_of
 from tune_zoo.plan import Plan
 from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials, of_space
+from tune_zoo.search.optuna_search import OptunaSearch
 from tune_zoo.store import RecordStore, read_records
 
 DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130  # the last is what a shell reports of a command ended by Ctrl-C
@@ -63,6 +65,10 @@ def run_space(plan: Plan, out: Path | None, *, cluster: Cluster, command: str, c
         )
         return INTERRUPTED
     conclude(plan, records, folder, command, console)
+    search = make_search(plan, finished_trials(records))
+    if isinstance(search, OptunaSearch):
+        console.print("best trials of each study")
+        console.print(best_trials_table(search))
     return INCOMPLETE if _tell_lost(plan, records, console) else DONE
 
 
@@ -70,7 +76,8 @@ def _train_missing(plan: Plan, folder: Path, cluster: Cluster, console: Console)
     """Run the trials that a folder's records lack; returns whether the run ended by itself."""
     if make_search(plan, finished_trials(read_records(folder))).complete:
         console.print(
-            f"Every trial of '{plan.space.name}' is on record in {folder}; nothing was trained.", soft_wrap=True
+            f"Every trial that '{plan.space.name}' asks for is on record in {folder}; nothing was trained.",
+            soft_wrap=True,
         )
         return True
     from tune_zoo.raytune.run import run_search  # noqa: PLC0415  (imports ray)

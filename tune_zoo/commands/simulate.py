@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError
 from rich.console import Console
 from rich.progress import Progress
 
@@ -17,8 +17,7 @@ from analysis import read_table
 from tune_zoo.errors import SimulationError
 from tune_zoo.frozen import Frozen, explain
 from tune_zoo.plan import Plan, make_plan
-from tune_zoo.search_options import MinimalWidthOptions, SearchOptions
-from tune_zoo.search_space import SearchSpace
+from tune_zoo.search_options import MinimalWidthOptions
 from tune_zoo.simulation.clock import Workers
 from tune_zoo.simulation.law_world import LawOptions
 from tune_zoo.simulation.recorded_world import RecordedWorld
@@ -32,8 +31,6 @@ from tune_zoo.spec import PositiveInt
 EXPONENTS = (0.0, 0.5, 1.0)
 _RUNS = 20
 _PLAIN_EVERY_S = 10.0
-_SEARCH: TypeAdapter[SearchOptions] = TypeAdapter(SearchOptions)
-
 Checked = TypeVar("Checked", bound=Frozen)
 
 
@@ -98,8 +95,9 @@ def simulate(
         TuneZooError: If the space or an option cannot be used.
         AnalysisError: If the table cannot.
     """
-    space = load_space(find_space(name), settings)
-    plans = [make_plan(_searched(space, search)) for search in what.search or [space.search.name]]
+    path = find_space(name)
+    searches: list[str | None] = [*what.search] or [None]
+    plans = [make_plan(load_space(path, settings, search=search)) for search in searches]
     studied = list(_recorded(plans, what, law) if what.table else _lawful(plans, what, law))
     with _progress(told, len(studied) * what.num_runs) as on_runs:
         runs = run_all(studied, what.num_runs, jobs=what.jobs, on_runs=on_runs)
@@ -107,20 +105,10 @@ def simulate(
     if as_json:
         console.print(json.dumps([tally.to_dict() for tally in found], indent=2), soft_wrap=True)
     else:
-        console.print(f"{space.name}, simulated; runs a row: {what.num_runs}")
+        console.print(f"{plans[0].space.name}, simulated; runs a row: {what.num_runs}")
         for table in (cost_table(found), finding_table(found)):
             console.print(table)
         console.print(LEGEND, soft_wrap=True)
-
-
-def _searched(space: SearchSpace, name: str) -> SearchSpace:
-    """Return a space with another search at its defaults; with its own as it is."""
-    if name.replace("-", "_") == space.search.name:
-        return space
-    try:
-        return space.model_copy(update={"search": _SEARCH.validate_python(name)})
-    except ValidationError as error:
-        raise SimulationError(f"--search: {explain(error, model=SearchSpace)}") from None
 
 
 def _lawful(plans: Sequence[Plan], what: Wanted, law: Mapping[str, float | None]) -> Iterator[Setting]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +22,7 @@ _STYLES = {
     "exhausted": "yellow",
 }
 LEGEND = (
-    "(16, 32] fails at 16, solves at 32; ▶ trials running; b the exponent of d* ∝ N^b with its 95 % interval; "
+    "(16, 32] fails at 16, solves at 32; ▶ cells begun; b the exponent of d* ∝ N^b with its 95 % interval; "
     "compute as a share of the law's whole grid"
 )
 
@@ -60,19 +61,24 @@ def exponent(law: LawSearch) -> str:
 def brackets_table(search: MinimalWidthSearch) -> Table:
     """Return the bracket of d* at every length, the exponent and the compute, a row a law."""
     lengths = sorted({length for law in search.laws for length in law.counts.seq_lens})
-    table = Table(title=f"{search.plan.space.name}: the minimal width closing in", title_justify="left")
+    table = Table(
+        title=f"{search.plan.space.name}: the minimal width closing in",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("mixer")
     for length in lengths:
         table.add_column(f"N = {length}", justify="right")
-    for heading in ("b", "trials", "compute", "state"):
-        table.add_column(heading, justify="right")
+    for heading in ("b", "compute"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("state")
     for law in search.laws:
         at = {length: _bracket(law, n) for n, length in enumerate(law.counts.seq_lens)}
         table.add_row(
             law.label,
             *(at.get(length, "") for length in lengths),
             exponent(law),
-            str(law.trials_done),
             percent(law.spent / law.grid_flops),
             Text(law.state, style=_STYLES[law.state]),
         )

@@ -59,12 +59,19 @@ class Counts:
         self._stale.add(n)
         self._outlook = None
 
-    @property
-    def _law(self) -> RunningLaw:
+    def refresh(self) -> None:
+        """Bring the posterior up to date.
+
+        It rounds a little differently by what is brought up to date at once: that must not hang on who looks when.
+        """
         for n in sorted(self._stale):
             expected = np.clip(self._expected[n], 0.0, self.running[n])
             self._running_law.set_counts(n, self.solved[n] + expected, self.tried[n] + self.running[n])
         self._stale.clear()
+
+    @property
+    def _law(self) -> RunningLaw:
+        self.refresh()
         return self._running_law
 
     @property

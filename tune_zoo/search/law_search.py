@@ -67,7 +67,7 @@ class LawSearch:
         self._tries = len(cells[0].trials)
         self._pick: Pick | None = None
         self._picked = False  # whether `_pick` is up to date
-        self._known = False  # what the report's posterior said when last asked
+        self._known = not self._has_law  # as of the last seed that ended
         self._lost: dict[str, Axes] = {}  # trials that were lost and did not finish since
 
     def _costs(self, common_cost: float) -> Floats:
@@ -105,6 +105,7 @@ class LawSearch:
 
     def _count_running(self, course: CellCourse) -> None:
         self.counts.start(course.n, course.w, course.chance)
+        self.counts.refresh()
         self._picked = False
 
     def tell(self, spec: TrialSpec, outcome: Outcome) -> None:
@@ -118,6 +119,8 @@ class LawSearch:
         else:
             self._go_on(course)
         self._settle(course)
+        self.counts.refresh()
+        self._known = self._is_known() if course.ended else self._known
         self._picked = False
 
     def recall(self, spec: TrialSpec, outcome: Outcome) -> None:
@@ -147,6 +150,8 @@ class LawSearch:
             course.chance = float(self.counts.outlook.solves[course.n, course.w]) if not course.ended else 0.0
             self.counts.start(course.n, course.w, course.chance)
             self._settle(course)
+        self.counts.refresh()
+        self._known = self._is_known()
 
     def _note(self, course: CellCourse, spec: TrialSpec, outcome: Outcome) -> None:
         self._pay(spec, outcome)
@@ -192,11 +197,11 @@ class LawSearch:
         left = self.options.budget * self.grid_flops - self.spent - self._running_cost()
         if left <= 0.0:
             return "out of budget"
-        if not self._law_is_known() and (pick := self._most_telling()) is not None:
+        if not self._known and (pick := self._most_telling()) is not None:
             return "searching" if self._in_reach(pick, left) else "out of budget"
         if self._wanted():
             return "confirming"
-        return "known" if self._law_is_known() else "exhausted"
+        return "known" if self._known else "exhausted"
 
     def _in_reach(self, pick: Pick, left: float) -> bool:
         """Whether what is left of the budget may still tell the law, were all picks as good as the next.
@@ -217,21 +222,18 @@ class LawSearch:
         """Whether there is an exponent to tell: not of one length, nor of one width, which brackets none."""
         return len(self.counts.seq_lens) >= MIN_BRACKETED and len(self.counts.widths) > 1
 
-    def _law_is_known(self) -> bool:
+    def _is_known(self) -> bool:
         """Whether the seeds that ended tell the exponent well enough.
 
-        The report's posterior takes a tenth of a second. Once it said so, it is asked again when the seeds that
+        The report's posterior takes a tenth of a second: once it said so, it is asked again when the seeds that
         confirm are through.
         """
         if not self._has_law:
             return True
         if self.counts.expected_sd > _MISFIT * self.options.max_sd:
-            self._known = False
-        elif not self._known or not self._wanted():
-            self._known = self._is_told()
-        return self._known
-
-    def _is_told(self) -> bool:
+            return False
+        if self._known and (self.counts.running.any() or self._wanted()):
+            return True
         fit = self.counts.fit
         bracketed = sum(width.bracketed for width in self.counts.minimal_widths())
         return fit.b_sd <= self.options.max_sd and bracketed >= MIN_BRACKETED and fit.edge_mass < MAX_EDGE_MASS

@@ -31,6 +31,7 @@ class MinimalWidthSearch(Search):
         super().__init__(plan, finished)
         for law in self.laws:
             law.resume()
+            law.best_pick()  # worked out now, so that no worker waits for the first of all laws
 
     def _recall(self, trial: Finished) -> TrialSpec | None:
         law = self._law_of.get((trial.axes[0], trial.axes[2]))

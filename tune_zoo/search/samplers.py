@@ -10,7 +10,7 @@ from tune_zoo.search_options import OptunaOptions
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
-EVOLVING = ("cmaes", "nsga2")  # samplers that know their trials by generations, which they note on each
+EVOLVING = ("cmaes", "nsga2")  # samplers that know those trials only that they proposed themselves
 
 
 def make_sampler(options: OptunaOptions, *, seed: int) -> BaseSampler:

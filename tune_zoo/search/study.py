@@ -22,6 +22,8 @@ from tune_zoo.spec import TrialSpec, content_hash
 if TYPE_CHECKING:
     import optuna
 
+    from tune_zoo.search.given import GivenSampler
+
 _RETRIES = 10  # proposals that are known already, after which one is drawn at random
 _DRAWS = 100  # at random, after which what is left is taken in order
 _LOST_IN_A_ROW = 5  # trials, after which the study is left to the next run
@@ -149,8 +151,7 @@ class Study:
         for params in itertools.chain(self._random(), self._in_order()):
             spec = self._spec(params, seed)
             if self._is_new(spec):
-                self._study.enqueue_trial(params)
-                return self._study.ask(self._space), spec
+                return self._given(self._study, params), spec
         return None
 
     def _random(self) -> Iterator[Params]:
@@ -206,15 +207,24 @@ class Study:
 
         return {**distributions(self._tuned), _WIDTH: IntDistribution(0, len(self._widths) - 1)}
 
+    def _given(self, study: optuna.Study, params: Params) -> optuna.Trial:
+        """Start a trial with these parameters in Optuna's study."""
+        with self._sampler.given(params):
+            return study.ask(self._space)
+
+    @cached_property
+    def _sampler(self) -> GivenSampler:
+        from tune_zoo.search.given import GivenSampler  # noqa: PLC0415  (imports optuna)
+
+        return GivenSampler(make_sampler(self.options, seed=self._sampler_seed()))
+
     @cached_property
     def _study(self) -> optuna.Study:
         """Optuna's study, told what finished until it is first needed."""
         import optuna  # noqa: PLC0415  (slow to import)
 
-        study = optuna.create_study(
-            directions=[direction(objective) for objective in self.options.objectives],
-            sampler=make_sampler(self.options, seed=self._sampler_seed()),
-        )
+        directions = [direction(objective) for objective in self.options.objectives]
+        study = optuna.create_study(directions=directions, sampler=self._sampler)
         for spec, outcome in self.finished.values():
             values = values_of(spec, outcome, self.options.objectives)
             params = encoded(Choice.of(spec, self._tuned.config), self._tuned)
@@ -222,8 +232,7 @@ class Study:
                 continue
             params[_WIDTH] = self._widths.index(spec.model.d_model)
             if self.options.sampler in EVOLVING:
-                study.enqueue_trial(params)
-                study.tell(study.ask(self._space), values)
+                study.tell(self._given(study, params), values)
             else:
                 study.add_trial(optuna.trial.create_trial(params=params, distributions=self._space, values=values))
         return study

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
@@ -117,6 +118,11 @@ _Block = tuple[int, range]
 _Done = Iterator[tuple[int, list[Run]]]
 
 
+def _leave_interrupts_to_the_parent() -> None:
+    # Ctrl-C reaches every process of a terminal; each would print a traceback of its own.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _run_block(setting: Setting, seeds: range) -> list[Run]:
     return [run_once(setting, seed) for seed in seeds]
 
@@ -129,7 +135,7 @@ def _in_one(settings: Sequence[Setting], blocks: Sequence[_Block]) -> _Done:
 def _in_many(settings: Sequence[Setting], blocks: Sequence[_Block], jobs: int) -> _Done:
     # Started anew, not forked: a fork would copy whatever threads and locks this process has.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_interrupts_to_the_parent) as pool:
         futures = {pool.submit(_run_block, settings[index], seeds): index for index, seeds in blocks}
         try:
             for future in as_completed(futures):
