@@ -18,6 +18,7 @@ _STYLES = {
     "searching": "cyan",
     "confirming": "cyan",
     "known": "green",
+    "out of reach": "yellow",
     "out of budget": "yellow",
     "exhausted": "yellow",
 }

@@ -21,14 +21,14 @@ from tune_zoo.search.confirmation import Length, Wanted, wanted_at
 from tune_zoo.search.counts import Counts, Floats
 from tune_zoo.search.history import Outcome
 from tune_zoo.search.law_cells import Axes, LawCells
-from tune_zoo.search.picks import Pick, telling_picks
+from tune_zoo.search.picks import Pick, telling_picks, tries_expected
 from tune_zoo.search.proposals import Attempt, Proposer, make_proposer
 from tune_zoo.search_options import MinimalWidthOptions
 from tune_zoo.spec import TrialSpec
 
-LawState = Literal["searching", "confirming", "known", "out of budget", "exhausted"]
+LawState = Literal["searching", "confirming", "known", "out of reach", "out of budget", "exhausted"]
 
-_FAR = 2.0  # times the wanted standard deviation: farther than this nobody can say what it takes
+_NEAR = 1.35  # times the wanted standard deviation: from farther off, nobody can say what it takes
 _LOST_CELLS = 2  # after which a width is left to the next run
 _MISFIT = 1.05  # how far the running law's standard deviation may be from the report's
 
@@ -38,8 +38,8 @@ class LawSearch:
 
     A pick is one new seed of a cell: the one whose answer is expected to tell most of the exponent for its cost
     (expected information over cost to the power .75). It is over when the exponent is known to `max_sd` and two
-    lengths are bracketed, when no width or seed is left that tells anything, or when the budget is spent; then
-    each minimal width is confirmed by seeds on both of its sides.
+    lengths are bracketed, when no seed is left that tells anything, or when what is left of the budget cannot tell
+    it; then each minimal width is confirmed by seeds on both of its sides.
 
     Args:
         label: The law, as the report calls it.
@@ -63,17 +63,17 @@ class LawSearch:
         self._attempts: list[Attempt] = []
         self._proposer: Proposer = make_proposer(cells[0].tuned, widen=options.widen)
         self._open: deque[CellCourse] = deque()
-        self._cost_NW = self._costs(common_cost)
+        self._flops_NW = self._flops()
+        self._cost_NW = self._flops_NW + common_cost
         self._tries = len(cells[0].trials)
         self._pick: Pick | None = None
         self._picked = False  # whether `_pick` is up to date
         self._known = not self._has_law  # as of the last seed that ended
         self._lost: dict[str, Axes] = {}  # trials that were lost and did not finish since
 
-    def _costs(self, common_cost: float) -> Floats:
+    def _flops(self) -> Floats:
         num_lengths, num_widths = self.counts.tried.shape
-        flops = [[self.grid.first(n, w).flops for w in range(num_widths)] for n in range(num_lengths)]
-        return np.array(flops) + common_cost
+        return np.array([[self.grid.first(n, w).flops for w in range(num_widths)] for n in range(num_lengths)])
 
     def next_open(self) -> Request | None:
         """Return the next trial of a cell that has begun, if one waits."""
@@ -197,25 +197,28 @@ class LawSearch:
         left = self.options.budget * self.grid_flops - self.spent - self._running_cost()
         if left <= 0.0:
             return "out of budget"
-        if not self._known and (pick := self._most_telling()) is not None:
-            return "searching" if self._in_reach(pick, left) else "out of budget"
+        pick = None if self._known else self._most_telling()
+        if pick is not None and self._in_reach(pick, left):
+            return "searching"
         if self._wanted():
             return "confirming"
-        return "known" if self._known else "exhausted"
+        return "known" if self._known else "out of reach" if pick else "exhausted"
 
     def _in_reach(self, pick: Pick, left: float) -> bool:
         """Whether what is left of the budget may still tell the law, were all picks as good as the next.
 
         Bringing the standard deviation from s to t takes ln(s / t) nats. Far from there this says little: of the
-        first seeds, each alone tells next to nothing of an exponent.
+        first seeds each alone tells next to nothing of an exponent, and a few failures by bad luck at wide widths
+        may yet hold the law where it is not.
         """
         gap = self.counts.expected_sd / self.options.max_sd
-        if gap > _FAR:
+        if gap > _NEAR:
             return True
         return math.log(max(gap, 1.0)) * pick.cost <= left * pick.information
 
     def _running_cost(self) -> float:
-        return float((self.counts.running * self._cost_NW).sum())
+        """Return what the cells that run may yet cost, in FLOPs."""
+        return float((self.counts.running * self._flops_NW * tries_expected(self.counts, self._tries)).sum())
 
     @property
     def _has_law(self) -> bool:
@@ -292,7 +295,7 @@ class LawSearch:
             return more
         if course.tried:
             return course.state not in ("solved", "failed")
-        return self.state not in ("known", "out of budget")
+        return self.state in ("searching", "confirming", "exhausted")
 
     def minimal_widths(self) -> list[MinimalWidth]:
         """Return the interval of d* at every length."""

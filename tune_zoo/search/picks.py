@@ -52,8 +52,7 @@ def telling_picks(counts: Counts, cost_NW: Floats, tries: int) -> Iterator[Pick]
         tries: Tuned values of a cell.
     """
     outlook = counts.outlook
-    expected_tries = tries * (1.0 - outlook.solves) + min(_TRIES_TO_SOLVE, tries) * outlook.solves
-    cost = cost_NW * expected_tries
+    cost = cost_NW * tries_expected(counts, tries)
     score = np.where(
         _near(counts) & (outlook.information > _NO_NEWS), outlook.information / cost**_COST_POWER, 0.0
     )
@@ -69,6 +68,13 @@ def telling_picks(counts: Counts, cost_NW: Floats, tries: int) -> Iterator[Pick]
             information=information,
             cost=float(cost[at]),
         )
+
+
+def tries_expected(counts: Counts, tries: int) -> Floats:
+    """Return how many tuned values a cell is expected to run, shape (N, W): all of them if it fails."""
+    solves = counts.outlook.solves
+    expected: Floats = tries * (1.0 - solves) + min(_TRIES_TO_SOLVE, tries) * solves
+    return expected
 
 
 def _near(counts: Counts) -> NDArray[np.bool_]:
