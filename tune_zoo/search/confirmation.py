@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from analysis.minimal_width import MinimalWidth
 from tune_zoo.search.counts import Floats
 
-_WIDE = 2  # times the minimal width: far enough over it that a failure there is a lapse
+_WIDE = 1.4  # times the minimal width: far enough over it that most failures there are lapses
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -33,6 +33,8 @@ class Counts:
         self._expected, self.running = np.zeros(shape), np.zeros(shape)
         self._running_law = RunningLaw(seq_lens, widths)
         self._stale: set[int] = set()  # lengths whose counts the running law has not seen yet
+        self._ended_law = RunningLaw(seq_lens, widths)
+        self._ended_stale: set[int] = set()
         self._outlook: Outlook | None = None
         self._fit: LawPosterior | None = None
 
@@ -53,6 +55,7 @@ class Counts:
         self.solved[n, w] += solved
         self.tried[n, w] += 1
         self._fit = None
+        self._ended_stale.add(n)
         self._change(n)
 
     def _change(self, n: int) -> None:
@@ -85,6 +88,16 @@ class Counts:
     def expected_sd(self) -> float:
         """Standard deviation of the exponent once those that run are answered as expected."""
         return self._law.b_sd
+
+    @property
+    def ended_sd(self) -> float:
+        """Standard deviation of the exponent by the seeds that ended alone: about that of `fit`, sooner had."""
+        if not self.running.any():
+            return self.expected_sd
+        for n in sorted(self._ended_stale):
+            self._ended_law.set_counts(n, self.solved[n], self.tried[n])
+        self._ended_stale.clear()
+        return self._ended_law.b_sd
 
     @property
     def fit(self) -> LawPosterior:

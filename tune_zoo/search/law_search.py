@@ -233,7 +233,7 @@ class LawSearch:
         """
         if not self._has_law:
             return True
-        if self.counts.expected_sd > _MISFIT * self.options.max_sd:
+        if self.counts.ended_sd > _MISFIT * self.options.max_sd:
             return False
         if self._known and (self.counts.running.any() or self._wanted()):
             return True
