@@ -156,9 +156,9 @@ each minimal width after the exponent was known.
 
 {demands}
 
-No search can have the right verdict much more often from four lengths: where d\\* happens to scatter about its law,
-only further lengths can tell b. Of tables with {seeds} seeds at every length and width, {ratio:,.0f} times the cells
-of the grid, the report's posterior knows b to .15 in {known}, and gives the right verdict in
+No search can have the right verdict much more often from four lengths: where d\\* happens to scatter about its
+law, only further lengths can tell b. Of tables with {seeds} seeds at every length and width, {ratio:,.0f} times
+the cells of the grid, the report's posterior knows b to .15 in {known}, and gives the right verdict in
 {right} (b = 0, .5 and 1).
 
 {tables}

@@ -18,7 +18,7 @@ from rich.table import Table
 from tune_zoo.plan import Plan, make_plan
 from tune_zoo.search.base import Request
 from tune_zoo.search.history import Finished, Outcome
-from tune_zoo.search.minimal_width import MinimalWidthSearch
+from tune_zoo.search.width.minimal_width import MinimalWidthSearch
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.simulation.clock import Workers, run_search
 from tune_zoo.simulation.law_world import LawOptions, LawWorld

@@ -16,8 +16,8 @@ from tune_zoo.plan import Plan, make_plan
 from tune_zoo.result import Status
 from tune_zoo.search.base import Request
 from tune_zoo.search.history import Finished, Outcome
-from tune_zoo.search.law_search import LawSearch
-from tune_zoo.search.minimal_width import MinimalWidthSearch
+from tune_zoo.search.width.law_search import LawSearch
+from tune_zoo.search.width.minimal_width import MinimalWidthSearch
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.spec import TrialSpec
 

@@ -7,7 +7,7 @@ from collections import Counter
 from minimal_width_runs import LONG, NEVER, QUIET, TWO, Law, Run, plan_of
 
 from tune_zoo.search.history import Outcome
-from tune_zoo.search.minimal_width import laws_of
+from tune_zoo.search.width.minimal_width import laws_of
 from tune_zoo.spec import TrialSpec
 
 

@@ -11,7 +11,7 @@ from searching import finished
 
 from tune_zoo.result import Status
 from tune_zoo.search.history import Outcome
-from tune_zoo.search.minimal_width import MinimalWidthSearch
+from tune_zoo.search.width.minimal_width import MinimalWidthSearch
 from tune_zoo.spec import TrialSpec
 
 

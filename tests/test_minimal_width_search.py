@@ -15,8 +15,8 @@ from tune_zoo.patience import step_limit
 from tune_zoo.result import Status
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import Outcome
-from tune_zoo.search.law_search import LawSearch
-from tune_zoo.search.minimal_width import MinimalWidthSearch
+from tune_zoo.search.width.law_search import LawSearch
+from tune_zoo.search.width.minimal_width import MinimalWidthSearch
 from tune_zoo.spec import TrialSpec
 
 

@@ -23,8 +23,8 @@ from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import Finished, Outcome, finished_trials
-from tune_zoo.search.objectives import front, values_of
-from tune_zoo.search.optuna_search import OptunaSearch
+from tune_zoo.search.studies.objectives import front, values_of
+from tune_zoo.search.studies.optuna_search import OptunaSearch
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.space_file import load_space
 from tune_zoo.spec import TrialSpec

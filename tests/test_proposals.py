@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell, Plan, make_plan
 from tune_zoo.result import Status
-from tune_zoo.search.attempts import Neighbourhood, choice_key
-from tune_zoo.search.edges import RateEdges
 from tune_zoo.search.history import Outcome
-from tune_zoo.search.proposals import Attempt, Proposer, make_proposer
-from tune_zoo.search.sampled import told_values
+from tune_zoo.search.tuned.attempts import Neighbourhood, choice_key
+from tune_zoo.search.tuned.edges import RateEdges
+from tune_zoo.search.tuned.proposals import Attempt, Proposer, make_proposer
+from tune_zoo.search.tuned.sampled import told_values
 from tune_zoo.search_space import Range, SearchSpace
 
 GRID = {"learning_rate": [1e-2, 1e-3, 1e-4]}

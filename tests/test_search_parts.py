@@ -13,11 +13,11 @@ from minimal_width_runs import plan_of
 
 from analysis.minimal_width import MinimalWidth, find_minimal_width
 from analysis.posterior import fit_law
-from tune_zoo.search.cell_course import CellCourse
-from tune_zoo.search.confirmation import Length, Wanted, wanted_at
-from tune_zoo.search.counts import Counts
-from tune_zoo.search.law_cells import LawCells
-from tune_zoo.search.picks import Pick, telling_picks
+from tune_zoo.search.width.cell_course import CellCourse
+from tune_zoo.search.width.confirmation import Length, Wanted, wanted_at
+from tune_zoo.search.width.counts import Counts
+from tune_zoo.search.width.law_cells import LawCells
+from tune_zoo.search.width.picks import Pick, telling_picks
 
 LENGTHS = (64, 256)
 WIDTHS = (8, 16, 32, 64, 128)

@@ -6,8 +6,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from tune_zoo.cost import flops
-from tune_zoo.search.optuna_search import OptunaSearch
-from tune_zoo.search.study import Trial
+from tune_zoo.search.studies.optuna_search import OptunaSearch
+from tune_zoo.search.studies.study import Trial
 
 _HEADINGS = ("mixer", "N", "pairs", "d", "tuned values", "accuracy", "state", "parameters", "TFLOP")
 

@@ -16,7 +16,7 @@ from tune_zoo.plan import Plan
 from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials, of_space
-from tune_zoo.search.optuna_search import OptunaSearch
+from tune_zoo.search.studies.optuna_search import OptunaSearch
 from tune_zoo.store import RecordStore, read_records
 
 DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130  # the last is what a shell reports of a command ended by Ctrl-C

@@ -11,7 +11,7 @@ from tune_zoo.displays.minimal_width import LEGEND, MinimalWidthDisplay, bracket
 from tune_zoo.displays.optuna import StudiesDisplay
 from tune_zoo.search.base import Search
 from tune_zoo.search.grid import GridSweep
-from tune_zoo.search.minimal_width import MinimalWidthSearch
+from tune_zoo.search.width.minimal_width import MinimalWidthSearch
 
 
 def display_of(search: Search, console: Console) -> Display:

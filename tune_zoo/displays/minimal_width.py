@@ -10,8 +10,8 @@ from rich.text import Text
 
 from analysis.text import interval, number
 from tune_zoo.displays.base import Display
-from tune_zoo.search.law_search import LawSearch
-from tune_zoo.search.minimal_width import MinimalWidthSearch
+from tune_zoo.search.width.law_search import LawSearch
+from tune_zoo.search.width.minimal_width import MinimalWidthSearch
 from tune_zoo.tables import percent
 
 _STYLES = {

@@ -8,8 +8,8 @@ from tune_zoo.plan import Plan
 from tune_zoo.search.base import Search
 from tune_zoo.search.grid import GridSweep
 from tune_zoo.search.history import Finished
-from tune_zoo.search.minimal_width import MinimalWidthSearch
-from tune_zoo.search.optuna_search import OptunaSearch
+from tune_zoo.search.studies.optuna_search import OptunaSearch
+from tune_zoo.search.width.minimal_width import MinimalWidthSearch
 
 
 def make_search(plan: Plan, finished: Iterable[Finished] = ()) -> Search:

@@ -13,7 +13,7 @@ from analysis.minimal_width import find_minimal_width
 from analysis.posterior import fit_law
 from analysis.verdict import Verdict, judge
 from tune_zoo.plan import Plan
-from tune_zoo.search.minimal_width import laws_of
+from tune_zoo.search.width.minimal_width import laws_of
 from tune_zoo.simulation.clock import Ended
 from tune_zoo.spec import TrialSpec
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tune_zoo.search.counts import Counts, Floats
+from tune_zoo.search.width.counts import Counts, Floats
 
 _TRIES_TO_SOLVE = 1.6  # of tuned values, by a cell that solves; measured on simulated sweeps
 _COST_POWER = 0.75  # between .5, which spends too much on long rows, and 1, which swarms over short ones

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tune_zoo.choice import Choice
-from tune_zoo.search.attempts import Attempt
+from tune_zoo.search.tuned.attempts import Attempt
 from tune_zoo.search_space import Range, listed
 
 _STANDS_OUT = 0.02  # accuracy by which an edge must beat what lies further in; less is noise

@@ -16,13 +16,13 @@ from tune_zoo.cost import flops_spent
 from tune_zoo.patience import step_limit
 from tune_zoo.plan import Cell
 from tune_zoo.search.base import Request
-from tune_zoo.search.cell_course import CellCourse
-from tune_zoo.search.confirmation import Length, Wanted, wanted_at
-from tune_zoo.search.counts import Counts, Floats
 from tune_zoo.search.history import Outcome
-from tune_zoo.search.law_cells import Axes, LawCells
-from tune_zoo.search.picks import Pick, telling_picks, tries_expected
-from tune_zoo.search.proposals import Attempt, Proposer, make_proposer
+from tune_zoo.search.tuned.proposals import Attempt, Proposer, make_proposer
+from tune_zoo.search.width.cell_course import CellCourse
+from tune_zoo.search.width.confirmation import Length, Wanted, wanted_at
+from tune_zoo.search.width.counts import Counts, Floats
+from tune_zoo.search.width.law_cells import Axes, LawCells
+from tune_zoo.search.width.picks import Pick, telling_picks, tries_expected
 from tune_zoo.search_options import MinimalWidthOptions
 from tune_zoo.spec import TrialSpec
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from tune_zoo.plan import Cell, Plan
 from tune_zoo.search.base import Request, Search
 from tune_zoo.search.history import Finished, Outcome
-from tune_zoo.search.law_search import LawSearch
+from tune_zoo.search.width.law_search import LawSearch
 from tune_zoo.search_options import MinimalWidthOptions
 from tune_zoo.spec import TrialSpec
 

@@ -11,18 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell
-from tune_zoo.search.attempts import Axes
-from tune_zoo.search.distributions import Params, decoded, distributions, encoded, has_ranges, listed_params, quiet
 from tune_zoo.search.history import Outcome
-from tune_zoo.search.objectives import direction, front, values_of
-from tune_zoo.search.samplers import EVOLVING, make_sampler
+from tune_zoo.search.studies.objectives import direction, front, values_of
+from tune_zoo.search.studies.samplers import EVOLVING, make_sampler
+from tune_zoo.search.tuned.attempts import Axes
+from tune_zoo.search.tuned.distributions import (
+    Params,
+    decoded,
+    distributions,
+    encoded,
+    has_ranges,
+    listed_params,
+    quiet,
+)
 from tune_zoo.search_options import OptunaOptions
 from tune_zoo.spec import TrialSpec, content_hash
 
 if TYPE_CHECKING:
     import optuna
 
-    from tune_zoo.search.given import GivenSampler
+    from tune_zoo.search.studies.given import GivenSampler
 
 _RETRIES = 10  # proposals that are known already, after which one is drawn at random
 _DRAWS = 100  # at random, after which what is left is taken in order
@@ -214,7 +222,7 @@ class Study:
 
     @cached_property
     def _sampler(self) -> GivenSampler:
-        from tune_zoo.search.given import GivenSampler  # noqa: PLC0415  (imports optuna)
+        from tune_zoo.search.studies.given import GivenSampler  # noqa: PLC0415  (imports optuna)
 
         return GivenSampler(make_sampler(self.options, seed=self._sampler_seed()))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tune_zoo.search.attempts import Attempt, Proposer
-from tune_zoo.search.distributions import has_ranges
-from tune_zoo.search.grid_proposals import GridProposer
-from tune_zoo.search.sampled import SampledProposer
+from tune_zoo.search.tuned.attempts import Attempt, Proposer
+from tune_zoo.search.tuned.distributions import has_ranges
+from tune_zoo.search.tuned.grid_proposals import GridProposer
+from tune_zoo.search.tuned.sampled import SampledProposer
 from tune_zoo.search_space import Tuned
 
 __all__ = ["Attempt", "Proposer", "make_proposer"]

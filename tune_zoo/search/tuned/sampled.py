@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell
-from tune_zoo.search.attempts import Attempt, Axes, Neighbourhood, Proposer, choice_key
-from tune_zoo.search.distributions import decoded, distributions, encoded, quiet
-from tune_zoo.search.edges import RateEdges
+from tune_zoo.search.tuned.attempts import Attempt, Axes, Neighbourhood, Proposer, choice_key
+from tune_zoo.search.tuned.distributions import decoded, distributions, encoded, quiet
+from tune_zoo.search.tuned.edges import RateEdges
 from tune_zoo.search_space import Range, Tuned
 from tune_zoo.spec import content_hash
 

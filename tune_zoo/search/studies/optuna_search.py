@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tune_zoo.errors import SpaceError
 from tune_zoo.plan import Cell, Plan
-from tune_zoo.search.attempts import Axes
 from tune_zoo.search.base import Request, Search
 from tune_zoo.search.history import Finished, Outcome
-from tune_zoo.search.study import Key, Study, Trial
+from tune_zoo.search.studies.study import Key, Study, Trial
+from tune_zoo.search.tuned.attempts import Axes
 from tune_zoo.search_options import OptunaOptions
 from tune_zoo.spec import TrialSpec
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell
-from tune_zoo.search.attempts import Attempt, Neighbourhood, Proposer, choice_key
-from tune_zoo.search.edges import RateEdges
+from tune_zoo.search.tuned.attempts import Attempt, Neighbourhood, Proposer, choice_key
+from tune_zoo.search.tuned.edges import RateEdges
 from tune_zoo.search_space import Tuned, listed
 
 

@@ -1,0 +1,1 @@
+"""Search by Optuna: one study for each mixer, length and number of pairs."""

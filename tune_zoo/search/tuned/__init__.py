@@ -1,0 +1,1 @@
+"""Which tuned values to try next inside a cell."""
