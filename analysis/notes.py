@@ -51,6 +51,7 @@ def fit_notes(
         *_lapses(counts, widths),
         *(f"not monotone at seq_len {width.seq_len}: {width.note}" for width in widths if width.note),
         *_stopped_early(own, threshold),
+        *_given_up(own, threshold),
         *_pooled(own),
         *_dropped(check),
         *_unsized(unsized.merge(counts[POINT], on=POINT)),
@@ -69,10 +70,36 @@ def _missing(counts: pd.DataFrame) -> list[str]:
 
 
 def _diverged(own: pd.DataFrame) -> list[str]:
-    diverged = own["accuracy"].isna() & ~own["lost"]
-    if not diverged.any():
+    without = own["accuracy"].isna() & ~own["lost"]
+    stopped = without & (_statuses(own) == Status.GIVEN_UP)
+    diverged = without & ~stopped
+    said = []
+    if diverged.any():
+        said.append(f"{diverged.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged")
+    if stopped.any():
+        said.append(
+            f"{stopped.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged or was "
+            "stopped by a scheduler, which does not say that the width is too small"
+        )
+    return said
+
+
+def _given_up(own: pd.DataFrame, threshold: float) -> list[str]:
+    if "threshold" not in own:
         return []
-    return [f"{diverged.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged"]
+    aimed_at = pd.to_numeric(own["threshold"], errors="coerce")
+    doubtful = (_statuses(own) == Status.GIVEN_UP) & (own["accuracy"] < threshold) & (aimed_at > threshold)
+    if not doubtful.any():
+        return []
+    return [
+        f"{doubtful.sum()} cells count as unsolved although their best trials were only given up on "
+        f"{aimed_at[doubtful].max():g}, and might have reached {threshold:g}: d* may be smaller; run the space "
+        "at this threshold"
+    ]
+
+
+def _statuses(own: pd.DataFrame) -> pd.Series[str]:
+    return own["status"].astype(str) if "status" in own else pd.Series("", index=own.index)
 
 
 def _lapses(counts: pd.DataFrame, widths: Sequence[MinimalWidth]) -> list[str]:
@@ -89,9 +116,7 @@ def _lapses(counts: pd.DataFrame, widths: Sequence[MinimalWidth]) -> list[str]:
 
 
 def _stopped_early(own: pd.DataFrame, threshold: float) -> list[str]:
-    if "status" not in own:
-        return []
-    early = own[(own["status"].astype(str) == Status.SOLVED) & (own["accuracy"] < threshold)]
+    early = own[(_statuses(own) == Status.SOLVED) & (own["accuracy"] < threshold)]
     if early.empty:
         return []
     return [

@@ -10,8 +10,9 @@ from scipy.special import ndtr
 
 from analysis.minimal_width import find_minimal_width
 from analysis.posterior import fit_law
-from analysis.verdict import MAX_SD, Verdict, judge
+from analysis.verdict import MAX_SD, judge
 from tune_zoo.simulation.law_world import LawOptions
+from tune_zoo.simulation.setting import right_verdict
 
 SEEDS = 200  # at every length and width
 
@@ -30,7 +31,7 @@ def verdicts_of_full_tables(
     Returns:
         The shares of tables with a standard deviation of b of at most .15, and with the right verdict.
     """
-    right = {0.0: Verdict.CONSTANT, 1.0: Verdict.LINEAR}.get(world.exponent, Verdict.POWER_LAW)
+    right = right_verdict(world.exponent)
     known = hits = 0
     for run in range(runs):
         solved, tried = _draw(world, seq_lens, widths, np.random.default_rng(run))
@@ -45,8 +46,8 @@ def _draw(
     world: LawOptions, seq_lens: Sequence[int], widths: Sequence[int], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     assert world.shortest_width is not None
-    octave = math.log(world.shortest_width) + (rng.random() - 0.5) * math.log(2.0)
-    log_minimal = octave + world.exponent * np.log(np.array(seq_lens) / min(seq_lens))
+    shortest = math.log(world.shortest_width) + world.spread * (rng.random() - 0.5) * math.log(2.0)
+    log_minimal = shortest + world.exponent * np.log(np.array(seq_lens) / min(seq_lens))
     log_minimal += world.scatter * rng.normal(size=len(seq_lens))
     margin = (np.log(widths) - log_minimal[:, None]) / world.sigma
     p = world.guess + (1.0 - world.guess - world.lapse) * ndtr(margin)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tune_zoo.claim import check, claim, difference, sole_run
+from tune_zoo.claim import check, claim, difference, plan_of, sole_run
 from tune_zoo.errors import StoreError
 from tune_zoo.plan import make_plan
 from tune_zoo.search_space import SearchSpace
@@ -52,6 +53,41 @@ def test_the_space_of_a_folder_gives_the_same_plan(tmp_path: Path, space_file: A
     claim(tmp_path, space)
     again = SearchSpace.model_validate_json((tmp_path / "space.json").read_text())
     assert [spec.trial_id for spec in make_plan(again).trials] == [t.trial_id for t in make_plan(space).trials]
+
+
+def test_another_search_of_the_same_space_goes_on_in_its_folder(tmp_path: Path, space_file: Any) -> None:
+    claim(tmp_path, load_space(space_file()))
+    narrow = load_space(space_file(search={"name": "minimal_width", "confirm": 1}))
+    claim(tmp_path, narrow)
+    assert plan_of(tmp_path).space.search == narrow.search  # as the last run searched
+    check(tmp_path, load_space(space_file(search="optuna")))
+    with pytest.raises(StoreError, match=r"training\.threshold is 0\.95 there and 0\.9 here"):
+        check(tmp_path, load_space(space_file(search="minimal_width", training={"threshold": 0.9})))
+
+
+def test_a_scheduler_that_stops_trials_asks_another_question(tmp_path: Path, space_file: Any) -> None:
+    claim(tmp_path, load_space(space_file()))
+    with pytest.raises(StoreError, match=r'scheduler\.name is "none" there and "asha" here'):
+        check(tmp_path, load_space(space_file(scheduler="asha")))
+
+
+def test_a_folder_of_an_older_version_goes_on(tmp_path: Path, space_file: Any) -> None:
+    space = load_space(space_file())
+    claim(tmp_path, space)
+    path = tmp_path / "space.json"
+    older = {
+        key: value for key, value in json.loads(path.read_text()).items() if key not in ("search", "scheduler")
+    }
+    path.write_text(json.dumps(older))
+    check(tmp_path, space)
+    check(tmp_path, load_space(space_file(search="minimal_width")))
+    assert [spec.trial_id for spec in plan_of(tmp_path).trials] == [
+        spec.trial_id for spec in make_plan(space).trials
+    ]
+    with pytest.raises(StoreError, match=r"axes\.seed\.0 is 0 there and 1 here"):
+        check(tmp_path, load_space(space_file(axes={"seed": [1]})))
+    with pytest.raises(StoreError, match="scheduler"):
+        check(tmp_path, load_space(space_file(scheduler="asha")))
 
 
 @pytest.mark.parametrize("content", ["", "{", "\x00", "[" * 100_000])

@@ -13,33 +13,9 @@ import pandas as pd
 import pytest
 
 import tune_zoo
-from tune_zoo import cli
 from tune_zoo.record import COLUMNS, make_record
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.store import write_record
-
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Return a caller of the command line in an empty working folder: arguments → (exit code, stdout, stderr)."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(os, "environ", os.environ.copy())
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tune_zoo", *map(str, arguments)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run
 
 
 def refused(outcome: tuple[int, str, str]) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from tune_zoo.commands.plan import planned
+from tune_zoo.commands.plan import planned, show_plan
 from tune_zoo.commands.run import INCOMPLETE, INTERRUPTED, Cluster, run_space
 from tune_zoo.record import make_record
 from tune_zoo.resolve import resolved_plan
@@ -99,3 +100,28 @@ def test_an_interrupted_run_is_told(
     assert code == INTERRUPTED
     assert "0 finished trials are kept" in printed
     assert printed.endswith("tune_zoo run …\n")
+
+
+def printed_plan(path: Path, search: str | None) -> str:
+    stream = io.StringIO()
+    show_plan(planned(str(path), search=search), Console(file=stream, width=200))
+    return stream.getvalue()
+
+
+def test_a_plan_says_how_much_less_each_search_should_spend(space_file: Any) -> None:
+    axes = {"seq_len": [8, 16], "d_model": [4, 8, 16, 32], "seed": [0, 1]}
+    path = space_file(axes=axes)
+    assert "expect a half to three quarters of that" in printed_plan(path, None)
+    quoted = printed_plan(path, "minimal-width")
+    low, high = re.findall(r"should spend about ([\d.]+) to ([\d.]+) % of that", quoted)[0]
+    assert 0 < float(low) < float(high) <= 100
+    assert "b = 0, .5 and 1" in quoted
+    assert quoted.partition("trials")[0] == printed_plan(path, "grid").partition("trials")[0]
+
+
+@pytest.mark.parametrize(("over_width", "studies"), [(False, 2 * 2 * 2), (True, 2 * 2)])
+def test_a_plan_of_a_search_by_optuna_counts_its_studies(space_file: Any, over_width: bool, studies: int) -> None:
+    search = {"name": "optuna", "num_trials": 12, "over_width": over_width}
+    text = printed_plan(space_file(search=search), None)
+    assert f"The search runs other trials: up to 12 in each of {studies} studies." in text
+    assert "expect" not in text

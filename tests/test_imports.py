@@ -24,7 +24,8 @@ def loaded_by(code: str) -> set[str]:
         "import tune_zoo",
         "import tune_zoo.cli",
         "import tune_zoo.spec, tune_zoo.search_space, tune_zoo.space_file, tune_zoo.plan, tune_zoo.record",
-        "import tune_zoo.store, tune_zoo.search.grid, tune_zoo.tasks",
+        "import tune_zoo.store, tune_zoo.search.choose, tune_zoo.tasks",
+        "import tune_zoo.simulation.study, tune_zoo.displays.choose",
     ],
 )
 def test_neither_torch_nor_ray(code: str) -> None:

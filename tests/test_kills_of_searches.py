@@ -14,11 +14,14 @@ import pytest
 from driving import Driver, wait_until_more
 
 from analysis import minimal_widths
+from tune_zoo.record import is_final
 from tune_zoo.store import read_records
 
 pytestmark = [pytest.mark.kills, pytest.mark.timeout(600)]
 
-SEARCH = ("run", "tiny", "--search", "minimal-width", "--set", "search.max_seeds=3")
+# A search that ends for want of budget has tried what it came to first, and that hangs on timing: here none does.
+OPTIONS = ("--set", "search.max_seeds=2", "--set", "search.budget=9")
+SEARCH = ("run", "tiny", "--search", "minimal-width", *OPTIONS)
 
 
 def brackets(out: Path) -> dict[tuple[str, int], tuple[int | None, int | None]]:
@@ -69,7 +72,8 @@ def test_kills_of_driver_and_workers_change_no_answer(
     printed, _ = last.process.communicate(timeout=400)
     assert last.process.returncode == 0, printed
     lines = [json.loads(line) for line in (out / "records.jsonl").read_text().splitlines()]
-    assert len({line["trial_id"] for line in lines}) == len(lines)  # no finished trial ran twice
+    final = [line["trial_id"] for line in lines if is_final(line)]  # the killed worker's trial may be lost before
+    assert len(set(final)) == len(final)  # no finished trial ran twice
     assert finished.items() <= {line["trial_id"]: line["finished_at"] for line in lines}.items()
     assert brackets(out) == answer
     again = driver(out, *SEARCH)

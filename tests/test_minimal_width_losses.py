@@ -63,7 +63,7 @@ def test_a_cell_lost_twice_is_left_and_a_width_after_two_such_cells() -> None:
 
 def test_a_single_length_goes_round_a_width_that_is_lost() -> None:
     law = only(Run(plan_of({"budget": 9.0}, seq_len=[128]), lose(32), workers=1).go())
-    assert [(width.lower, width.upper) for width in law.minimal_widths()] == [(16, 64)]
+    assert [(width.lower, width.upper) for width in law.counts.minimal_widths()] == [(16, 64)]
 
 
 def test_all_trials_lost() -> None:

@@ -164,7 +164,7 @@ def test_it_finds_the_law_with_a_part_of_the_grid(exponent: float, middle: float
     assert law.counts.fit.b_sd <= 0.15
     assert abs(law.counts.fit.b_median - exponent) < 3 * law.counts.fit.b_sd
     assert run.search.spent < 0.5 * run.search.grid_flops
-    for width in law.minimal_widths():
+    for width in law.counts.minimal_widths():
         assert width.bracketed
         for side in (width.lower, width.upper):
             n, w = law.counts.seq_lens.index(width.seq_len), law.counts.widths.index(side or 0)
@@ -235,12 +235,12 @@ def test_nothing_solves() -> None:
     law = only(run)
     assert law.state == "out of budget"
     assert law.counts.solved.sum() == 0
-    assert [width.upper for width in law.minimal_widths()] == [None] * 3
+    assert [width.upper for width in law.counts.minimal_widths()] == [None] * 3
 
 
 def test_everything_solves() -> None:
     law = only(Run(plan_of(), ALWAYS).go())
-    assert [(width.lower, width.upper) for width in law.minimal_widths()] == [(None, 8)] * 3
+    assert [(width.lower, width.upper) for width in law.counts.minimal_widths()] == [(None, 8)] * 3
     assert law.state == "exhausted"
 
 
@@ -249,7 +249,7 @@ def test_a_single_length_is_bracketed(confirm: int) -> None:
     run = Run(plan_of({"confirm": confirm, "budget": 2.0}, seq_len=[128]), Law(lapse=0.0, middle=24.0)).go()
     law = only(run)
     assert law.state == "known"
-    assert [(width.lower, width.upper) for width in law.minimal_widths()] == [(16, 32)]
+    assert [(width.lower, width.upper) for width in law.counts.minimal_widths()] == [(16, 32)]
     assert {request.why.split(":")[0] for request in run.requests} == {"bracket", "confirm"} - {
         "confirm" * (not confirm)
     }

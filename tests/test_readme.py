@@ -103,4 +103,4 @@ def test_a_mixers_state_is_what_its_row_says(name: str) -> None:
 
 
 def test_nothing_is_left_to_fill_in() -> None:
-    assert re.findall(r"@|\b(?:COST|[A-Z]+TIME)\b", TEXT) == []
+    assert re.findall(r"@|\b(?:COST|PLACEHOLDER|SAVED|[A-Z]+TIME)\b", TEXT) == []

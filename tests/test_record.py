@@ -11,7 +11,17 @@ from conftest import record, trial
 
 import tune_zoo
 from tune_zoo import record as record_module
-from tune_zoo.record import COLUMNS, PLACE_COLUMNS, flatten, is_final, is_record, make_record
+from tune_zoo.cost import flops
+from tune_zoo.record import (
+    COLUMNS,
+    PLACE_COLUMNS,
+    SCHEMA_VERSION,
+    flatten,
+    is_final,
+    is_record,
+    make_record,
+    upgraded,
+)
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.spec import TrialSpec
 
@@ -63,6 +73,46 @@ def test_what_is_no_record(change: dict[str, Any]) -> None:
     row = {key: value for key, value in row.items() if value is not ...}
     assert not is_record(row)
     assert not is_record([row])
+
+
+def of_schema_1(row: dict[str, Any]) -> dict[str, Any]:
+    """A record as the first version wrote it."""
+    return {key: value for key, value in row.items() if key not in ("flops", "asked_for")} | {"schema_version": 1}
+
+
+def test_a_record_of_the_first_schema_is_read_as_one_of_this() -> None:
+    row = record()
+    older = of_schema_1(row)
+    assert not is_record(older)
+    assert is_record(upgraded(older))
+    assert upgraded(older) == {**row, "flops": None, "asked_for": None, "schema_version": SCHEMA_VERSION}
+    assert upgraded(row) is row
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema_version": 2},
+        {"schema_version": 3},
+        {"status": "fine"},
+        {"loss": ...},
+        {"extra": 1},
+        {"flops": 1.0},
+    ],
+)
+def test_what_is_no_record_of_the_first_schema_either(change: dict[str, Any]) -> None:
+    torn = {key: value for key, value in {**of_schema_1(record()), **change}.items() if value is not ...}
+    assert not is_record(upgraded(torn))
+    assert not is_record(upgraded([torn]))
+
+
+def test_a_record_tells_its_operations_and_why() -> None:
+    spec = trial()
+    result = TrialResult(status=Status.SOLVED, message="", steps=100)
+    row = make_record(spec, result, num_threads=1, asked_for="law: …")
+    assert row["flops"] == flops(spec) * 100 / spec.training.total_steps
+    assert row["asked_for"] == "law: …"
+    assert make_record(spec, result, num_threads=1)["asked_for"] is None
 
 
 def test_lost_trials_are_not_final() -> None:

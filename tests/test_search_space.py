@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tune_zoo.errors import SpaceError, TuneZooError
 from tune_zoo.frozen import Frozen, explain
 from tune_zoo.resolve import resolved_plan
-from tune_zoo.search_space import Range
+from tune_zoo.search_space import Range, SearchSpace
 from tune_zoo.space_file import find_space, json_schema_text, known_spaces, load_space, question
 
 
@@ -199,7 +199,36 @@ def test_keys_are_told_as_they_are_written() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "settings", "search", "expected"),
+    [
+        (None, [], None, {"name": "grid"}),
+        (None, [], "minimal-width", {"name": "minimal_width"}),
+        ("minimal-width", [], None, {"name": "minimal_width"}),
+        ({"name": "minimal_width", "confirm": 1}, [], "minimal-width", {"name": "minimal_width", "confirm": 1}),
+        ({"name": "minimal_width", "confirm": 1}, [], "grid", {"name": "grid"}),
+        ({"name": "optuna", "num_trials": 5}, [], "minimal-width", {"name": "minimal_width"}),
+        (None, ["search.budget=0.2"], "minimal-width", {"name": "minimal_width", "budget": 0.2}),
+        ("optuna", ["search.budget=0.2"], "minimal-width", {"name": "minimal_width", "budget": 0.2}),
+        (None, ["search={name: minimal_width, widen: 0}"], "minimal-width", {"name": "minimal_width", "widen": 0}),
+        (None, ["search={name: minimal_width, widen: 0}"], "grid", {"name": "grid"}),
+    ],
+)
+def test_the_kind_of_search_in_place_of_the_file_s(
+    space_file: Any, given: Any, settings: list[str], search: str | None, expected: dict[str, Any]
+) -> None:
+    found = load_space(space_file(search=given), settings, search=search).search
+    assert found == type(found).model_validate(expected)
+
+
+def test_an_option_of_another_search_is_refused(space_file: Any) -> None:
+    with pytest.raises(SpaceError, match=r"search.*num_trials"):
+        load_space(space_file(), ["search.num_trials=3"], search="minimal-width")
+    with pytest.raises(SpaceError, match="did you mean 'minimal_width'"):
+        load_space(space_file(), search="minimal-widt")
+
+
 def test_the_schema_knows_every_key() -> None:
     schema = json.loads(json_schema_text())
-    assert {"name", "task", "mixers", "axes", "tuned", "sweep", "resources"} <= set(schema["properties"])
+    assert set(SearchSpace.model_fields) == set(schema["properties"])
     assert schema["additionalProperties"] is False

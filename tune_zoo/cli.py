@@ -7,7 +7,6 @@ import io
 import os
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from rich.console import Console
 
 import tune_zoo
 from analysis.errors import AnalysisError
+from tune_zoo import cli_options as opt
 from tune_zoo.errors import TuneZooError
 
 app = typer.Typer(
@@ -31,64 +31,6 @@ app = typer.Typer(
 )
 
 
-class Kind(StrEnum):
-    """The kinds of search."""
-
-    GRID = "grid"
-    MINIMAL_WIDTH = "minimal-width"
-    OPTUNA = "optuna"
-
-
-Space = Annotated[
-    str, typer.Argument(help="A search space: the path of a YAML file, or a name that `tune_zoo spaces` lists.")
-]
-Folder = Annotated[Path, typer.Argument(help="The results folder of a run, finished or not.")]
-Threshold = Annotated[
-    float | None,
-    typer.Option(help="The accuracy that counts as solved. [default: the run's own, or 0.99]", show_default=False),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="`key=value` in place of the space's, such as `training.max_steps=500`."),
-]
-SearchKind = Annotated[
-    Kind | None,
-    typer.Option(
-        "--search",
-        help="How to search, in place of the space's way: the whole grid, only what tells the minimal width, or "
-        "by Optuna. Finished trials of the folder serve each of them.",
-    ),
-]
-Out = Annotated[
-    Path | None, typer.Option(help="The results folder. [default: results/NAME of the space]", show_default=False)
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        help="A Ray cluster: `host:port` of its head, or `auto` on one of its nodes. Without it, an embedded Ray "
-        "on this machine."
-    ),
-]
-NumCpus = Annotated[
-    int | None, typer.Option(min=1, help="CPUs of the embedded Ray; without it, all of this machine's.")
-]
-MaxConcurrent = Annotated[
-    int | None, typer.Option(min=1, help="Trials at once, at most; without it, as many as fit.")
-]
-CpusPerTrial = Annotated[float | None, typer.Option(help="CPUs a trial, in place of the space's.")]
-GpusPerTrial = Annotated[
-    str | None, typer.Option(help="GPUs a trial, fractions allowed, or `auto`; in place of the space's.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
-
-
-class Format(StrEnum):
-    """The forms of an exported table."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
-
-
 @app.callback(invoke_without_command=True)
 def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
@@ -100,15 +42,15 @@ def _top(
 
 @app.command()
 def run(
-    space: Space,
-    out: Out = None,
-    search: SearchKind = None,
-    address: Address = None,
-    num_cpus: NumCpus = None,
-    max_concurrent: MaxConcurrent = None,
-    cpus_per_trial: CpusPerTrial = None,
-    gpus_per_trial: GpusPerTrial = None,
-    settings: Settings = None,
+    space: opt.Space,
+    out: opt.Out = None,
+    search: opt.SearchKind = None,
+    address: opt.Address = None,
+    num_cpus: opt.NumCpus = None,
+    max_concurrent: opt.MaxConcurrent = None,
+    cpus_per_trial: opt.CpusPerTrial = None,
+    gpus_per_trial: opt.GpusPerTrial = None,
+    settings: opt.Settings = None,
 ) -> None:
     """Train what a search space asks for, then print the minimal widths and verdicts and draw the figures.
 
@@ -146,7 +88,7 @@ def _resources(cpus: float | None, gpus: str | None) -> list[str]:
 
 
 @app.command()
-def plan(space: Space, search: SearchKind = None, settings: Settings = None) -> None:
+def plan(space: opt.Space, search: opt.SearchKind = None, settings: opt.Settings = None) -> None:
     """Show what a search space would train and its cost: cells, trials, FLOPs, rough hours. Runs nothing."""
     from tune_zoo.commands.plan import planned, show_plan
 
@@ -155,62 +97,22 @@ def plan(space: Space, search: SearchKind = None, settings: Settings = None) -> 
 
 @app.command()
 def simulate(
-    space: Space,
-    search: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="grid, minimal-width or optuna, at its defaults; several are compared. [default: the space's]",
-            show_default=False,
-        ),
-    ] = None,
-    exponent: Annotated[
-        list[float] | None,
-        typer.Option(help="The true exponent b; several are compared. [default: 0, 0.5, 1]", show_default=False),
-    ] = None,
-    shortest_width: Annotated[
-        float | None,
-        typer.Option(
-            help="d* at the shortest length, within half an octave. [default: d* in the middle of the widths]",
-            show_default=False,
-        ),
-    ] = None,
-    sigma: Annotated[
-        float | None,
-        typer.Option(help="Softness of the threshold, in ln d. [default: 0.2]", show_default=False),
-    ] = None,
-    lapse: Annotated[
-        float | None,
-        typer.Option(help="Share of seeds that fail however wide. [default: 0.1]", show_default=False),
-    ] = None,
-    guess: Annotated[
-        float | None,
-        typer.Option(help="Share of seeds that solve however narrow. [default: 0.02]", show_default=False),
-    ] = None,
-    scatter: Annotated[
-        float | None,
-        typer.Option(help="Of ln d* at each length about the law. [default: 0.1]", show_default=False),
-    ] = None,
-    solved_share: Annotated[
-        float | None,
-        typer.Option(help="Share of its steps that a trial that solves takes. [default: 0.4]", show_default=False),
-    ] = None,
-    workers: Annotated[
-        list[int] | None,
-        typer.Option(help="Trials at once; several are compared. [default: 1]", show_default=False),
-    ] = None,
-    runs: Annotated[
-        int | None, typer.Option(help="Runs of each. [default: 20, with --table 1]", show_default=False)
-    ] = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            help="A run's folder or a table of trials: what came of them comes of them, in place of a law."
-        ),
-    ] = None,
-    loss: Annotated[float, typer.Option(help="The probability with which a trial is lost.")] = 0.0,
-    jobs: Annotated[int, typer.Option(help="Processes; the numbers do not depend on it.")] = 1,
-    as_json: AsJson = False,
-    settings: Settings = None,
+    space: opt.Space,
+    search: opt.Searches = None,
+    exponent: opt.Exponents = None,
+    shortest_width: opt.ShortestWidth = None,
+    sigma: opt.Sigma = None,
+    lapse: opt.Lapse = None,
+    guess: opt.Guess = None,
+    scatter: opt.Scatter = None,
+    solved_share: opt.SolvedShare = None,
+    workers: opt.Workers = None,
+    runs: opt.Runs = None,
+    table: opt.Recorded = None,
+    loss: opt.Loss = 0.0,
+    jobs: opt.Jobs = 1,
+    as_json: opt.AsJson = False,
+    settings: opt.Settings = None,
 ) -> None:
     """Rehearse searches of a space on made-up outcomes: what they would spend, and whether they find the law.
 
@@ -261,7 +163,7 @@ def train(
     ] = None,
     device: Annotated[str, typer.Option(help="A torch device, such as cpu or cuda.")] = "cpu",
     num_threads: Annotated[int, typer.Option(min=1, max=1024, help="Threads of torch on the CPU.")] = 1,
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Train one trial, without Ray, and print what came of it.
 
@@ -284,7 +186,7 @@ def train(
 
 
 @app.command()
-def status(folder: Folder) -> None:
+def status(folder: opt.Folder) -> None:
     """Show how far a run has come, from anywhere that sees its folder, also while it runs."""
     from tune_zoo.commands.status import status as show
 
@@ -296,8 +198,8 @@ def fit(
     table: Annotated[
         Path, typer.Argument(help="A run's folder, or a CSV, Parquet or JSON-lines table of trials.")
     ],
-    threshold: Threshold = None,
-    as_json: AsJson = False,
+    threshold: opt.Threshold = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Fit the law of minimal width to a run or to any table, at any threshold, and print the verdicts."""
     from tune_zoo.commands.report import fit as fit_table
@@ -306,7 +208,7 @@ def fit(
 
 
 @app.command()
-def report(folder: Folder, threshold: Threshold = None) -> None:
+def report(folder: opt.Folder, threshold: opt.Threshold = None) -> None:
     """Write the figures, `report.md` and `fits.json` of a run into its folder `report/`."""
     from tune_zoo.commands.report import report as write
 
@@ -315,8 +217,8 @@ def report(folder: Folder, threshold: Threshold = None) -> None:
 
 @app.command()
 def export(
-    folder: Folder,
-    form: Annotated[Format, typer.Option("--format", help="The form of the table.")] = Format.CSV,
+    folder: opt.Folder,
+    form: Annotated[opt.Format, typer.Option("--format", help="The form of the table.")] = opt.Format.CSV,
     to: Annotated[
         Path | None,
         typer.Option(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.markdown import table
 from tune_zoo.plan import Plan
-from tune_zoo.tables import percent
+from tune_zoo.tables import percent, trials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +49,12 @@ def efforts(plan: Plan, records: pd.DataFrame) -> list[Effort]:
     for cell in plan.cells:
         grid_trials[cell.axes[0]] += len(cell.trials)
         grid_flops[cell.axes[0]] += cell.flops * len(cell.trials)
-    trials = records["mixer"].value_counts()
+    done = records["mixer"].value_counts()
     flops = _flops(plan, records).groupby(records["mixer"]).sum()
     found = [
         Effort(
             mixer=entry.shown,
-            trials=int(trials.get(entry.shown, 0)),
+            trials=int(done.get(entry.shown, 0)),
             grid_trials=grid_trials[entry.shown],
             flops=float(flops.get(entry.shown, 0.0)),
             grid_flops=grid_flops[entry.shown],
@@ -83,35 +85,44 @@ def saved(found: list[Effort]) -> str:
     """Say in a sentence what a run took of its grid."""
     whole = found[-1]
     return (
-        f"{whole.trials} trials took {whole.share} of the compute of the whole grid "
-        f"({whole.grid_trials} trials, each to the end of its budget)."
+        f"{trials(whole.trials)} took {whole.share} of the compute of the whole grid "
+        f"({trials(whole.grid_trials)}, each to the end of its budget)."
     )
 
 
 def as_markdown(found: list[Effort], records: pd.DataFrame) -> str:
     """Write the section of a report on trials and compute."""
-    lines = ["| mixer | trials | of the grid's | TFLOP | of the grid's | share |", "|---|---|---|---|---|---|"]
-    lines += [
-        f"| {effort.mixer} | {effort.trials:,} | {effort.grid_trials:,} | {effort.flops / 1e12:,.3g} | "
-        f"{effort.grid_flops / 1e12:,.3g} | {effort.share} |"
+    header = ("mixer", "trials", "of the grid's", "TFLOP", "of the grid's", "share")
+    rows = [
+        (
+            effort.mixer,
+            f"{effort.trials:,}",
+            f"{effort.grid_trials:,}",
+            f"{effort.flops / 1e12:,.3g}",
+            f"{effort.grid_flops / 1e12:,.3g}",
+            effort.share,
+        )
         for effort in found
     ]
-    return "\n".join([*lines, "", saved(found) + _why(records)])
+    return f"{table(header, rows)}\n\n{saved(found)}{_why(records)}"
 
 
 def _why(records: pd.DataFrame) -> str:
     """Say what the trials were asked for, where their records tell."""
-    kinds = records["asked_for"].dropna().map(lambda why: str(why).partition(":")[0])
+    # The kind ends where the details begin: `law: solves with …`, `begun by an earlier run; tuned values 2`.
+    kinds = records["asked_for"].dropna().map(lambda why: re.split("[:;]", str(why))[0])
     counts = kinds[kinds != "grid"].value_counts()
     if counts.empty:
         return ""
-    told = ", ".join(f"{count} {_KINDS.get(str(kind), str(kind))}" for kind, count in counts.items())
-    return f" Asked for: {told}. Every record says why (`asked_for`)."
+    told = [
+        f"{n} {_KINDS.get(kind, f'by the sampler {kind}')}" for kind, n in zip(counts.index, counts, strict=True)
+    ]
+    return f" Asked for: {', '.join(told)}. Every record says why (`asked_for`)."
 
 
 _KINDS = {
     "law": "to tell the law",
     "bracket": "to bracket a minimal width",
-    "confirm": "to confirm one",
+    "confirm": "to confirm a minimal width",
     "begun by an earlier run": "to end cells that an earlier run began",
 }

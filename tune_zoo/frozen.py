@@ -35,6 +35,11 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False, validate_default=True)
 
 
+def named(value: Any) -> Any:
+    """Take a bare name, with hyphens or underscores, for the options of that name."""
+    return {"name": value.replace("-", "_")} if isinstance(value, str) else value
+
+
 def explain(error: ValidationError, *, model: type[BaseModel]) -> str:
     """Say in one line what is wrong with a value: where, the rule, the value received, the fix.
 

@@ -5,7 +5,7 @@ successive halving, stops the very trainings that one waits for. So the level co
 the budget on, a training is given up when even at twelve times the pace of its last rise (over a fifth of the
 budget) it would end under the threshold. One that has just left its plateau rises fast and goes on; so does one
 that creeps through .9. Nothing but the training's own curve and budget decides, so a trial's record stays a
-function of its spec.
+function of its spec and of whether it may be given up at all.
 
 On recorded curves of 18 mixers no training that solves is stopped, hardly one needed half of that allowance, and
 about a quarter of all steps is saved: `docs/results/patience.md`, made by `benchmarks/patience.py`. A limit

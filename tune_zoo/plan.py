@@ -14,7 +14,7 @@ from tune_zoo.cost import flops
 from tune_zoo.errors import SpaceError
 from tune_zoo.frozen import Frozen, explain
 from tune_zoo.search_space import Axes, MixerEntry, Range, SearchSpace, Tuned, listed
-from tune_zoo.spec import MixerSpec, ModelSpec, OptimizerSpec, TaskSpec, TrainingSpec, TrialSpec
+from tune_zoo.spec import CellAxes, MixerSpec, ModelSpec, OptimizerSpec, TaskSpec, TrainingSpec, TrialSpec
 from tune_zoo.tasks import TASKS
 
 _TASK: TypeAdapter[Any] = TypeAdapter(TaskSpec)
@@ -31,7 +31,7 @@ class Cell:
         tuned: The tuned values, of which the trials are the grid.
     """
 
-    axes: tuple[str, int, int, int, int]
+    axes: CellAxes
     trials: tuple[TrialSpec, ...]
     flops: float
     tuned: Tuned

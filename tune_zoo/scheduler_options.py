@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from tune_zoo.frozen import Frozen
+from tune_zoo.frozen import Frozen, named
 
 
 class NoSchedulerOptions(Frozen):
@@ -35,12 +35,7 @@ class AshaOptions(Frozen):
     reduction_factor: float = Field(default=3.0, gt=1.0)
 
 
-def _named(value: Any) -> Any:
-    """Take a bare name for the options of that name."""
-    return {"name": value} if isinstance(value, str) else value
-
-
 SchedulerOptions = Annotated[
-    Annotated[NoSchedulerOptions | AshaOptions, Field(discriminator="name")], BeforeValidator(_named)
+    Annotated[NoSchedulerOptions | AshaOptions, Field(discriminator="name")], BeforeValidator(named)
 ]
 """Either scheduler, told apart by its `name`; the name alone takes the defaults."""

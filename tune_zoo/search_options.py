@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tune_zoo.frozen import Frozen
+from tune_zoo.frozen import Frozen, named
 
 
 class GridOptions(Frozen):
@@ -30,9 +30,9 @@ class MinimalWidthOptions(Frozen):
     name: Literal["minimal_width"] = "minimal_width"
     max_sd: float = Field(default=0.15, gt=0.0)
     budget: float = Field(default=0.4, gt=0.0)
-    max_seeds: int = Field(default=16, ge=1)
+    max_seeds: int = Field(default=16, ge=1, le=1000)
     confirm: int = Field(default=3, ge=0)
-    widen: int = Field(default=2, ge=0)
+    widen: int = Field(default=2, ge=0, le=10)
     give_up: bool = True
 
 
@@ -54,7 +54,7 @@ class OptunaOptions(Frozen):
     objectives: list[Literal["accuracy", "state_size", "num_params", "flops"]] = Field(
         default=["accuracy"], min_length=1
     )
-    num_trials: int = Field(default=30, ge=1)
+    num_trials: int = Field(default=30, ge=1, le=100_000)
     over_width: bool = False
     seed: int = Field(default=0, ge=0)
 
@@ -71,13 +71,8 @@ class OptunaOptions(Frozen):
         return self
 
 
-def _named(value: Any) -> Any:
-    """Take a bare name, with hyphens or underscores, for the options of that name."""
-    return {"name": value.replace("-", "_")} if isinstance(value, str) else value
-
-
 SearchOptions = Annotated[
     Annotated[GridOptions | MinimalWidthOptions | OptunaOptions, Field(discriminator="name")],
-    BeforeValidator(_named),
+    BeforeValidator(named),
 ]
 """Any kind of search, told apart by its `name`; the name alone takes the defaults."""

@@ -92,18 +92,21 @@ def load_space(path: Path, settings: Sequence[str] = (), *, search: str | None =
     Raises:
         SpaceError: If the file is empty, not YAML, not a mapping, or breaks a rule; the message names the key.
     """
-    data = override(_parse(path), settings, parse_value)
-    if search is not None:
-        data["search"] = _searched(data.get("search"), search.replace("-", "_"))
+    # Before the settings, which may give its options, and after them, since they may name another search.
+    data = _searched(override(_searched(_parse(path), search), settings, parse_value), search)
     try:
         return SearchSpace.model_validate_json(json.dumps(data))
     except ValidationError as error:
         raise SpaceError(f"{path}: {explain(error, model=SearchSpace)}") from None
 
 
-def _searched(given: Any, name: str) -> Any:
+def _searched(data: dict[str, Any], search: str | None) -> dict[str, Any]:
+    """Return a space's plain data with a kind of search in place of any other."""
+    if search is None:
+        return data
+    given, name = data.get("search"), search.replace("-", "_")
     own = given if isinstance(given, dict) and given.get("name") == name else {}
-    return {**own, "name": name}
+    return {**data, "search": {**own, "name": name}}
 
 
 def parse_value(text: str) -> Any:

@@ -139,6 +139,10 @@ class TrainingSpec(TrainingOptions):
         return math.ceil((self.num_train_examples or 0) / self.batch_size) * (self.max_epochs or 0)
 
 
+CellAxes = tuple[str, int, int, int, int]
+"""The cell at a point of the axes: (mixer label, seq_len, num_kv_pairs, d_model, seed)."""
+
+
 class TrialSpec(Frozen):
     """One training run: a cell of the axes and its tuned values."""
 
@@ -154,8 +158,8 @@ class TrialSpec(Frozen):
         return content_hash(self.model_dump(mode="json"))
 
     @cached_property
-    def cell(self) -> tuple[str, int, int, int, int]:
-        """The point of the axes: mixer label, seq_len, num_kv_pairs, d_model, seed."""
+    def cell(self) -> CellAxes:
+        """The cell it belongs to."""
         task, model = self.task, self.model
         return (model.mixer.label, task.seq_len, task.num_kv_pairs, model.d_model, self.seed)
 

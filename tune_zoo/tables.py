@@ -14,6 +14,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if abs(share) < 0.995 else f"{100 * share:.0f} %"
 
 
+def trials(number: int) -> str:
+    """Return a number of trials in words: `1 trial`, `2 trials`."""
+    return f"{number:,} trial" if number == 1 else f"{number:,} trials"
+
+
 def widths_table(results: Analysis) -> Table:
     """Return the minimal widths, a row a mixer and a column a sequence length."""
     lengths = sorted({width.seq_len for fit in results.fits for width in fit.widths})

@@ -132,6 +132,33 @@ def test_notes():
     assert any(note.startswith("least squares dropped seq_len") for note in dropped)
 
 
+def test_cells_given_up_on_a_higher_threshold_are_noted():
+    table = table_of(lambda n: 20).assign(threshold=0.99)
+    table["status"] = np.where(table["accuracy"] >= 0.99, "solved", "given up")
+    failed = int((table["accuracy"] < 0.9).sum())
+    assert failed
+    said = f"{failed} cells count as unsolved although their best trials were only given up on 0.99"
+    assert any(note.startswith(said) for note in analyse(table, 0.9).fits[0].notes)
+    for threshold in (0.99, 0.995):
+        assert not any("given up on" in note for note in analyse(table, threshold).fits[0].notes)
+    assert not any("given up on" in note for note in analyse(table.drop(columns="threshold"), 0.9).fits[0].notes)
+
+
+def test_cells_that_a_scheduler_stopped_did_not_diverge():
+    table = table_of(lambda n: 20)
+    failed = table["accuracy"] < 0.9
+    table["status"] = np.where(failed, "given up", "solved")
+    table.loc[failed, "accuracy"] = np.nan
+    notes = " ".join(analyse(table, 0.9).fits[0].notes)
+    assert (
+        f"{failed.sum()} of {len(table)} cells are unsolved since every trial of theirs diverged or was stopped"
+        in notes
+    )
+    assert "theirs diverged and" not in notes
+    table.loc[failed, "status"] = "diverged"
+    assert "stopped by a scheduler" not in " ".join(analyse(table, 0.9).fits[0].notes)
+
+
 def test_diverged_cells_and_lucky_seeds_are_noted():
     table = table_of(lambda n: n / 4)
     narrow = table["d_model"].eq(8) & table["seed"].eq(0)

@@ -10,29 +10,19 @@ from typing import Any
 
 import pytest
 
-from tune_zoo import cli
-
 CSV = Path(__file__).parents[1] / "analysis/data/base_conv_cpu_scale.csv"
 AXES = {"seq_len": [16, 32], "num_kv_pairs": [2], "d_model": [8, 16, 32, 64], "seed": [0, 1]}
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
-    """Return a caller of the command line in an empty working folder: arguments → (exit code, stdout, stderr)."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+def call(call: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """Return the caller of the command line, at 80 columns, that sees that a command writes nothing."""
+    monkeypatch.delenv("COLUMNS")
 
     def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tune_zoo", *map(str, arguments)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        assert not list(folder.iterdir())
-        return (code, *capfd.readouterr())
+        told: tuple[int, str, str] = call(*arguments)
+        assert not list((tmp_path / "work").iterdir())
+        return told
 
     return run
 

@@ -130,7 +130,10 @@ def test_a_quote_is_a_small_share_and_takes_the_costliest_mixer() -> None:
     assert 0 < least <= most < 0.6
 
 
-def test_the_reference_study_writes_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reference_study_writes_its_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(STUDY.parent))  # as Python does for a script
     study = runpy.run_path(str(STUDY))
     space = study["SPACE"]
     space["axes"].update(seq_len=[64, 128], d_model=[16, 32, 64, 128], seed=[0])

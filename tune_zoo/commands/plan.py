@@ -9,6 +9,7 @@ from rich.console import Console
 from tune_zoo.cost import rough_seconds
 from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
+from tune_zoo.search_options import MinimalWidthOptions, OptunaOptions
 from tune_zoo.simulation.quote import quote
 from tune_zoo.space_file import find_space, load_space
 from tune_zoo.tables import percent, plan_table
@@ -49,7 +50,12 @@ def show_plan(plan: Plan, console: Console) -> None:
 
 def _spared(plan: Plan) -> str:
     """Say how much less a run should come to."""
-    if plan.space.search.name != "minimal_width":
+    search = plan.space.search
+    if isinstance(search, OptunaOptions):
+        place = slice(3) if search.over_width else slice(4)
+        studies = len({cell.axes[place] for cell in plan.cells})
+        return f"The search runs other trials: up to {search.num_trials} in each of {studies} studies."
+    if not isinstance(search, MinimalWidthOptions):
         return _SPARED[plan.space.sweep]
     least, most = (percent(share) for share in quote(plan))
     spent = most if least == most else f"{least.removesuffix(' %')} to {most}"

@@ -19,6 +19,12 @@ from tune_zoo.search.history import finished_trials, of_space
 from tune_zoo.search.studies.optuna_search import OptunaSearch
 from tune_zoo.store import RecordStore, read_records
 
+_ASHA = (
+    "scheduler asha: accuracy lies on the 1/k plateau for most of a training that solves, so halving stops many "
+    "of those with the rest: one in six to one in two on recorded curves (docs/results/patience.md). A width may "
+    "then seem to fail."
+)
+
 DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130  # the last is what a shell reports of a command ended by Ctrl-C
 
 
@@ -92,6 +98,8 @@ def _train_missing(plan: Plan, folder: Path, cluster: Cluster, console: Console)
             search = make_search(plan, finished_trials(store.frame()))
             display = display_of(search, console)
             console.print(_opening(search, placement.slots, folder), soft_wrap=True)
+            if plan.space.scheduler.name == "asha":
+                console.print(_ASHA, soft_wrap=True)
             try:
                 with display.shown():
                     timeout_s = plan.space.resources.timeout_s

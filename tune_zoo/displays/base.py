@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from tune_zoo.search.base import Search
+from tune_zoo.tables import trials
 
 _PLAIN_EVERY_S = 20.0
 _LIVE_EVERY_S = 0.25
@@ -69,7 +70,7 @@ class Display(ABC):
     def _run(self) -> str:
         """Say how many trials this run has run, and in what time."""
         new = self._trials.trials_done - self._done_before
-        return f"{new} trial{'' if new == 1 else 's'} run in {duration(self._seconds())}"
+        return f"{trials(new)} run in {duration(self._seconds())}"
 
 
 def duration(seconds: float) -> str:

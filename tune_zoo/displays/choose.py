@@ -12,6 +12,7 @@ from tune_zoo.displays.optuna import StudiesDisplay
 from tune_zoo.search.base import Search
 from tune_zoo.search.grid import GridSweep
 from tune_zoo.search.width.minimal_width import MinimalWidthSearch
+from tune_zoo.tables import trials
 
 
 def display_of(search: Search, console: Console) -> Display:
@@ -29,4 +30,4 @@ def table_of(search: Search) -> RenderableType:
         return Group(cells_table(search), legend())
     if isinstance(search, MinimalWidthSearch):
         return Group(brackets_table(search), Text(LEGEND, style="dim"))
-    return Text(f"{search.trials_done} trials done")
+    return Text(f"{trials(search.trials_done)} done")

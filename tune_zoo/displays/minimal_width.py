@@ -66,14 +66,15 @@ def brackets_table(search: MinimalWidthSearch) -> Table:
         title=f"{search.plan.space.name}: the minimal width closing in",
         title_justify="left",
         box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        padding=0,
+        show_edge=False,
     )
-    table.add_column("mixer")
+    table.add_column("mixer", overflow="fold")  # a narrow terminal breaks a name rather than cutting it short
     for length in lengths:
         table.add_column(f"N = {length}", justify="right")
     for heading in ("b", "compute"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("state")
+    table.add_column("state", overflow="fold")
     for law in search.laws:
         at = {length: _bracket(law, n) for n, length in enumerate(law.counts.seq_lens)}
         table.add_row(

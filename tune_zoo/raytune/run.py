@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,18 +44,7 @@ def run_search(
     Returns:
         Whether it ended by itself, and not by SIGINT or SIGTERM.
     """
-
-    def trial_config(request: Request) -> dict[str, Any]:
-        return {
-            "spec": request.spec.model_dump_json(),
-            "asked_for": request.why,
-            "give_up_after": request.give_up_after,
-            "out": str(store.folder),
-            "num_threads": max(1, int(placement.cpus)),
-            "gpus": placement.gpus,
-            "timeout_s": timeout_s,
-        }
-
+    trial_config = partial(_trial_config, out=store.folder, placement=placement, timeout_s=timeout_s)
     scheduler = make_scheduler(search.plan.space.scheduler)
     searcher = RecordedSearcher(search, store, trial_config, on_change, stopped=scheduler.stopped)
     scratch = store.folder / ".tune"
@@ -66,6 +56,19 @@ def run_search(
         shutil.rmtree(scratch, ignore_errors=True)
         store.compact()
     return searcher.ended
+
+
+def _trial_config(request: Request, *, out: Path, placement: Placement, timeout_s: float | None) -> dict[str, Any]:
+    """Return what the trainable is told of a trial."""
+    return {
+        "spec": request.spec.model_dump_json(),
+        "asked_for": request.why,
+        "give_up_after": request.give_up_after,
+        "out": str(out),
+        "num_threads": max(1, int(placement.cpus)),
+        "gpus": placement.gpus,
+        "timeout_s": timeout_s,
+    }
 
 
 def _tuner(

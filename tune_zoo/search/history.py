@@ -12,7 +12,7 @@ import pandas as pd
 from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell, Plan
 from tune_zoo.result import Status
-from tune_zoo.spec import TrialSpec
+from tune_zoo.spec import CellAxes, TrialSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Finished:
     """
 
     trial_id: str
-    axes: tuple[str, int, int, int, int]
+    axes: CellAxes
     learning_rate: float
     weight_decay: float
     config: Mapping[str, Any]
@@ -132,4 +132,4 @@ def of_space(plan: Plan, records: pd.DataFrame) -> pd.DataFrame:
         cell = cells.get(trial.axes[:4])
         return cell is not None and trial.spec_in(cell.with_seed(trial.axes[4])) is not None
 
-    return records[[ours(row) for row in records.to_dict("records")]]
+    return records.loc[[ours(row) for row in records.to_dict("records")]]

@@ -22,9 +22,7 @@ from tune_zoo.simulation.chance import normal, uniform
 from tune_zoo.simulation.fits import Fit, fits_of
 from tune_zoo.simulation.windows import Window, window_of
 from tune_zoo.simulation.world import World
-from tune_zoo.spec import TrialSpec
-
-Axes = tuple[str, int, int, int, int]
+from tune_zoo.spec import CellAxes, TrialSpec
 
 _NORMAL = NormalDist()
 _RISE = 0.5  # of accuracy below d*, in units of ln d: 1/k an octave or two under it
@@ -111,12 +109,12 @@ class LawWorld(World):
         margin = (math.log(d_model) - self.log_minimal_width(fit, seq_len)) / options.sigma
         return options.guess + (1.0 - options.guess - options.lapse) * _NORMAL.cdf(margin)
 
-    def can_solve(self, axes: Axes) -> bool:
+    def can_solve(self, axes: CellAxes) -> bool:
         """Say whether a cell solves at its best tuned values."""
         fit = self._group_of[axes[:3]].fit
         return uniform(self.seed, "solves", *axes) < self.solve_probability(fit, axes[1], axes[3])
 
-    def window(self, axes: Axes) -> Window:
+    def window(self, axes: CellAxes) -> Window:
         """Return the learning rates at which a cell solves, if it can."""
         return window_of(self._group_of[axes[:3]].learning_rates, self.seed, "window", *axes)
 

@@ -17,9 +17,7 @@ from tune_zoo.result import Status
 from tune_zoo.search.base import Request
 from tune_zoo.search.history import Outcome
 from tune_zoo.simulation.world import World
-from tune_zoo.spec import TrialSpec
-
-Axes = tuple[str, int, int, int, int]
+from tune_zoo.spec import CellAxes, TrialSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +57,7 @@ class RecordedWorld(World):
     def __init__(self, table: pd.DataFrame, *, source: str, solved_share: float = 1.0) -> None:
         self._source = source
         self._solved_share = solved_share
-        self._cells: dict[Axes, list[_Recorded]] = {}
+        self._cells: dict[CellAxes, list[_Recorded]] = {}
         trials = distinct_trials(table)
         for row in trials[~trials["lost"]].to_dict("records"):
             self._cells.setdefault(_axes(row), []).append(_recorded(row))
@@ -90,7 +88,7 @@ class RecordedWorld(World):
         status = Status.DIVERGED if trial.accuracy is None else Status.UNSOLVED
         return Outcome(status=status, accuracy=trial.accuracy, steps=steps)
 
-    def _trials(self, axes: Axes) -> list[_Recorded]:
+    def _trials(self, axes: CellAxes) -> list[_Recorded]:
         if axes not in self._cells:
             raise SimulationError(
                 f"every cell asked for must be on record, and {_said(axes)} is not in {self._source}; leave it "
@@ -99,12 +97,12 @@ class RecordedWorld(World):
         return self._cells[axes]
 
 
-def _said(axes: Axes) -> str:
+def _said(axes: CellAxes) -> str:
     mixer, seq_len, pairs, width, seed = axes
     return f"mixer {mixer}, seq_len {seq_len}, num_kv_pairs {pairs}, d_model {width}, seed {seed}"
 
 
-def _axes(row: Mapping[Any, Any]) -> Axes:
+def _axes(row: Mapping[Any, Any]) -> CellAxes:
     return (
         str(row["mixer"]),
         int(row["seq_len"]),

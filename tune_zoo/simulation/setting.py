@@ -18,7 +18,10 @@ from tune_zoo.simulation.law_world import LawOptions, LawWorld
 from tune_zoo.simulation.recorded_world import RecordedWorld
 from tune_zoo.simulation.world import World
 
-_TELLING = {0.0: Verdict.CONSTANT, 1.0: Verdict.LINEAR}
+
+def right_verdict(exponent: float) -> Verdict:
+    """Return the verdict that a law deserves, by its true exponent."""
+    return {0.0: Verdict.CONSTANT, 1.0: Verdict.LINEAR}.get(exponent, Verdict.POWER_LAW)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +70,7 @@ class Setting:
     def truths(self, fits: Sequence[Fit]) -> dict[str, Truth]:
         """Return what is true of each law, by its label: the world's own, or what all its records say."""
         if isinstance(self.world, LawOptions):
-            truth = Truth(b=self.world.exponent, verdict=_TELLING.get(self.world.exponent, Verdict.POWER_LAW))
+            truth = Truth(b=self.world.exponent, verdict=right_verdict(self.world.exponent))
             return {fit.label: truth for fit in fits}
         found = found_in(self._on_record(self.world.table), fits, self.plan.space.training.threshold)
         return {fit.label: Truth(b=fit.b, verdict=fit.verdict) for fit in found}

@@ -10,9 +10,8 @@ from tune_zoo.plan import Cell, Plan
 from tune_zoo.search.base import Request, Search
 from tune_zoo.search.history import Finished, Outcome
 from tune_zoo.search.studies.study import Key, Study, Trial
-from tune_zoo.search.tuned.attempts import Axes
 from tune_zoo.search_options import OptunaOptions
-from tune_zoo.spec import TrialSpec
+from tune_zoo.spec import CellAxes, TrialSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +57,7 @@ class OptunaSearch(Search):
             self._check_numbers()
         super().__init__(plan, finished)
 
-    def _key(self, axes: Axes) -> Key:
+    def _key(self, axes: CellAxes) -> Key:
         return axes[: self._key_length]
 
     def _check_numbers(self) -> None:

@@ -14,7 +14,6 @@ from tune_zoo.plan import Cell
 from tune_zoo.search.history import Outcome
 from tune_zoo.search.studies.objectives import direction, front, values_of
 from tune_zoo.search.studies.samplers import EVOLVING, make_sampler
-from tune_zoo.search.tuned.attempts import Axes
 from tune_zoo.search.tuned.distributions import (
     Params,
     decoded,
@@ -25,7 +24,7 @@ from tune_zoo.search.tuned.distributions import (
     quiet,
 )
 from tune_zoo.search_options import OptunaOptions
-from tune_zoo.spec import TrialSpec, content_hash
+from tune_zoo.spec import CellAxes, TrialSpec, content_hash
 
 if TYPE_CHECKING:
     import optuna
@@ -79,7 +78,7 @@ class Study:
         """Whether some parameter is a number, which CMA-ES needs."""
         return has_ranges(self._tuned) or len(self._widths) > 1
 
-    def cell(self, axes: Axes) -> Cell | None:
+    def cell(self, axes: CellAxes) -> Cell | None:
         """Return the cell at some axes, if it is one of this study's."""
         return self._cells.get(axes[3:])
 

@@ -11,8 +11,7 @@ from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell
 from tune_zoo.result import Status
 from tune_zoo.search.history import Outcome
-
-Axes = tuple[str, int, int, int, int]
+from tune_zoo.spec import CellAxes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +24,7 @@ class Attempt:
         outcome: What it came to.
     """
 
-    axes: Axes
+    axes: CellAxes
     choice: Choice
     outcome: Outcome
 
@@ -53,21 +52,21 @@ class Neighbourhood:
         attempts: Those of its law, which say what lengths and widths there are.
     """
 
-    def __init__(self, axes: Axes, attempts: Sequence[Attempt]) -> None:
+    def __init__(self, axes: CellAxes, attempts: Sequence[Attempt]) -> None:
         self._axes = axes
         self._lengths = _ranks([axes[1], *(attempt.axes[1] for attempt in attempts)])
         self._widths = _ranks([axes[3], *(attempt.axes[3] for attempt in attempts)])
 
-    def _steps(self, axes: Axes) -> tuple[int, int]:
+    def _steps(self, axes: CellAxes) -> tuple[int, int]:
         lengths = abs(self._lengths[axes[1]] - self._lengths[self._axes[1]])
         widths = abs(self._widths[axes[3]] - self._widths[self._axes[3]])
         return lengths, widths
 
-    def distance(self, axes: Axes) -> int:
+    def distance(self, axes: CellAxes) -> int:
         """Return the steps to a cell; none to the same one at another seed."""
         return sum(self._steps(axes))
 
-    def holds(self, axes: Axes) -> bool:
+    def holds(self, axes: CellAxes) -> bool:
         """Whether a cell lies at most one step away both in length and in width."""
         return max(self._steps(axes)) <= 1
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell
-from tune_zoo.search.tuned.attempts import Attempt, Axes, Neighbourhood, Proposer, choice_key
+from tune_zoo.search.tuned.attempts import Attempt, Neighbourhood, Proposer, choice_key
 from tune_zoo.search.tuned.distributions import decoded, distributions, encoded, quiet
 from tune_zoo.search.tuned.edges import RateEdges
 from tune_zoo.search_space import Range, Tuned
-from tune_zoo.spec import content_hash
+from tune_zoo.spec import CellAxes, content_hash
 
 _WINNERS = 2  # of the nearest cells that solved, tried before anything else
 _REMEMBERED = 40  # attempts that a study is told; more would cost time and come from further away
@@ -123,13 +123,13 @@ def _winners(near: Neighbourhood, attempts: Sequence[Attempt], tuned: Tuned) -> 
     return list(reversed(choices.values()))[:_WINNERS]
 
 
-def told_values(axes: Axes, near: Neighbourhood, attempts: Sequence[Attempt]) -> list[tuple[Choice, float]]:
+def told_values(axes: CellAxes, near: Neighbourhood, attempts: Sequence[Attempt]) -> list[tuple[Choice, float]]:
     """Return the attempts in a neighbourhood with the value that a study is told, the nearest and latest first."""
-    cells: dict[Axes, list[Attempt]] = {}
+    cells: dict[CellAxes, list[Attempt]] = {}
     for attempt in attempts:
         if near.holds(attempt.axes):
             cells.setdefault(attempt.axes, []).append(attempt)
-    bests: dict[Axes, float] = {axes: 1.0}
+    bests: dict[CellAxes, float] = {axes: 1.0}
     for place, those in cells.items():
         accuracies = [attempt.accuracy for attempt in those]
         solved = any(attempt.outcome.solved for attempt in those)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tune_zoo.plan import Cell
-
-Axes = tuple[str, int, int, int, int]
+from tune_zoo.spec import CellAxes
 
 
 class LawCells:
@@ -29,16 +28,16 @@ class LawCells:
         """Return the first declared cell of a length and width."""
         return self._first[self.seq_lens[n], self.widths[w]]
 
-    def place(self, axes: Axes) -> tuple[int, int]:
+    def place(self, axes: CellAxes) -> tuple[int, int]:
         """Return the indices of a cell's length and width."""
         return self.seq_lens.index(axes[1]), self.widths.index(axes[3])
 
-    def points(self, n: int, w: int) -> Iterator[Axes]:
+    def points(self, n: int, w: int) -> Iterator[CellAxes]:
         """Yield the cells of a length and width in the order to try them."""
         mixer, seq_len, num_kv_pairs, d_model, _ = self.first(n, w).axes
         return ((mixer, seq_len, num_kv_pairs, d_model, seed) for seed in self._seeds)
 
-    def at(self, axes: Axes) -> Cell | None:
+    def at(self, axes: CellAxes) -> Cell | None:
         """Return a cell, at a declared seed or one of those that may follow; None if the law has none there."""
         if axes in self._declared:
             return self._declared[axes]

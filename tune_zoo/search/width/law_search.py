@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.minimal_width import MinimalWidth
 from analysis.verdict import MAX_EDGE_MASS, MIN_BRACKETED
 from tune_zoo.choice import Choice
 from tune_zoo.cost import flops_spent
@@ -21,10 +20,10 @@ from tune_zoo.search.tuned.proposals import Attempt, Proposer, make_proposer
 from tune_zoo.search.width.cell_course import CellCourse
 from tune_zoo.search.width.confirmation import Length, Wanted, wanted_at
 from tune_zoo.search.width.counts import Counts, Floats
-from tune_zoo.search.width.law_cells import Axes, LawCells
+from tune_zoo.search.width.law_cells import LawCells
 from tune_zoo.search.width.picks import Pick, telling_picks, tries_expected
 from tune_zoo.search_options import MinimalWidthOptions
-from tune_zoo.spec import TrialSpec
+from tune_zoo.spec import CellAxes, TrialSpec
 
 LawState = Literal["searching", "confirming", "known", "out of reach", "out of budget", "exhausted"]
 
@@ -59,7 +58,7 @@ class LawSearch:
         self.grid_flops = self.grid.grid_flops
         self.spent = 0.0
         self.trials_done = 0
-        self.courses: dict[Axes, CellCourse] = {}
+        self.courses: dict[CellAxes, CellCourse] = {}
         self._attempts: list[Attempt] = []
         self._proposer: Proposer = make_proposer(cells[0].tuned, widen=options.widen)
         self._open: deque[CellCourse] = deque()
@@ -69,7 +68,7 @@ class LawSearch:
         self._pick: Pick | None = None
         self._picked = False  # whether `_pick` is up to date
         self._known = not self._has_law  # as of the last seed that ended
-        self._lost: dict[str, Axes] = {}  # trials that were lost and did not finish since
+        self._lost: dict[str, CellAxes] = {}  # trials that were lost and did not finish since
 
     def _flops(self) -> Floats:
         num_lengths, num_widths = self.counts.tried.shape
@@ -270,7 +269,7 @@ class LawSearch:
         chance = float(self.counts.outlook.solves[wanted.n, wanted.w])
         return Pick(n=wanted.n, w=wanted.w, why=wanted.why, chance=chance)
 
-    def _next_point(self, n: int, w: int) -> Axes | None:
+    def _next_point(self, n: int, w: int) -> CellAxes | None:
         """Return the next cell of a length and width; None if none is left, or two of them were lost."""
         lost = 0
         for point in self.grid.points(n, w):
@@ -296,7 +295,3 @@ class LawSearch:
         if course.tried:
             return course.state not in ("solved", "failed")
         return self.state in ("searching", "confirming", "exhausted")
-
-    def minimal_widths(self) -> list[MinimalWidth]:
-        """Return the interval of d* at every length."""
-        return self.counts.minimal_widths()

@@ -1,0 +1,117 @@
+"""The options of the command line that are more than a name and a type."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Kind(StrEnum):
+    """The kinds of search."""
+
+    GRID = "grid"
+    MINIMAL_WIDTH = "minimal-width"
+    OPTUNA = "optuna"
+
+
+class Format(StrEnum):
+    """The forms of an exported table."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+Space = Annotated[
+    str, typer.Argument(help="A search space: the path of a YAML file, or a name that `tune_zoo spaces` lists.")
+]
+Folder = Annotated[Path, typer.Argument(help="The results folder of a run, finished or not.")]
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="The accuracy that counts as solved. [default: the run's own, or 0.99]", show_default=False),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="`key=value` in place of the space's, such as `training.max_steps=500`."),
+]
+SearchKind = Annotated[
+    Kind | None,
+    typer.Option(
+        "--search",
+        help="How to search, in place of the space's way: the whole grid, only what tells the minimal width, or "
+        "by Optuna. Finished trials of the folder serve each of them.",
+    ),
+]
+Out = Annotated[
+    Path | None, typer.Option(help="The results folder. [default: results/NAME of the space]", show_default=False)
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        help="A Ray cluster: `host:port` of its head, or `auto` on one of its nodes. Without it, an embedded Ray "
+        "on this machine."
+    ),
+]
+NumCpus = Annotated[
+    int | None, typer.Option(min=1, help="CPUs of the embedded Ray; without it, all of this machine's.")
+]
+MaxConcurrent = Annotated[
+    int | None, typer.Option(min=1, help="Trials at once, at most; without it, as many as fit.")
+]
+CpusPerTrial = Annotated[float | None, typer.Option(help="CPUs a trial, in place of the space's.")]
+GpusPerTrial = Annotated[
+    str | None, typer.Option(help="GPUs a trial, fractions allowed, or `auto`; in place of the space's.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
+
+Searches = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="grid, minimal-width or optuna, at its defaults; several are compared. [default: the space's]",
+        show_default=False,
+    ),
+]
+Exponents = Annotated[
+    list[float] | None,
+    typer.Option(help="The true exponent b; several are compared. [default: 0, 0.5, 1]", show_default=False),
+]
+ShortestWidth = Annotated[
+    float | None,
+    typer.Option(
+        help="d* at the shortest length, within half an octave. [default: d* in the middle of the widths]",
+        show_default=False,
+    ),
+]
+Sigma = Annotated[
+    float | None,
+    typer.Option(help="Softness of the threshold, in ln d. [default: 0.2]", show_default=False),
+]
+Lapse = Annotated[
+    float | None,
+    typer.Option(help="Share of seeds that fail however wide. [default: 0.1]", show_default=False),
+]
+Guess = Annotated[
+    float | None,
+    typer.Option(help="Share of seeds that solve however narrow. [default: 0.02]", show_default=False),
+]
+Scatter = Annotated[
+    float | None,
+    typer.Option(help="Of ln d* at each length about the law. [default: 0.1]", show_default=False),
+]
+SolvedShare = Annotated[
+    float | None,
+    typer.Option(help="Share of its steps that a trial that solves takes. [default: 0.4]", show_default=False),
+]
+Workers = Annotated[
+    list[int] | None,
+    typer.Option(help="Trials at once; several are compared. [default: 1]", show_default=False),
+]
+Runs = Annotated[int | None, typer.Option(help="Runs of each. [default: 20, with --table 1]", show_default=False)]
+Recorded = Annotated[
+    Path | None,
+    typer.Option(help="A run's folder or a table of trials: what came of them comes of them, in place of a law."),
+]
+Loss = Annotated[float, typer.Option(help="The probability with which a trial is lost.")]
+Jobs = Annotated[int, typer.Option(help="Processes; the numbers do not depend on it.")]
