@@ -134,11 +134,16 @@ def test_accuracies_are_plausible() -> None:
 
 def test_steps_and_giving_up() -> None:
     world = LawWorld(PLAN, LawOptions(solved_share=0.4), seed=0)
-    for spec in list(PLAN.trials)[:200]:
-        full, given_up = (world.outcome(Request(spec=spec, give_up_after=limit)) for limit in (None, 500))
+    failing = []
+    for spec in list(PLAN.trials)[:400]:
+        full, may_be = (world.outcome(Request(spec=spec, give_up_after=limit)) for limit in (None, 500))
         assert full.steps == (400 if full.solved else 1000)
-        assert given_up.steps == (400 if full.solved else 500)
-        assert given_up.status is (Status.SOLVED if full.solved else Status.GIVEN_UP)
+        if full.solved:
+            assert may_be == full
+        else:
+            assert may_be.steps == (600 if may_be.status is Status.GIVEN_UP else 1000)
+            failing.append(may_be.steps)
+    assert np.mean(failing) == pytest.approx(680, abs=30)  # as on recorded curves
 
 
 # Records.
@@ -188,7 +193,8 @@ def test_the_nearest_learning_rate_answers() -> None:
     assert outcome(world, cell, 2e-3).status is Status.UNSOLVED
     assert outcome(world, cell, 5e-3) == Outcome(status=Status.SOLVED, accuracy=1.0, steps=300)
     assert outcome(world, cell, 0.9) == Outcome(status=Status.DIVERGED, steps=700)  # the lost one tells nothing
-    assert outcome(world, cell, 1e-3, give_up_after=500).status is Status.GIVEN_UP
+    assert outcome(world, cell, 1e-3, give_up_after=500).status in (Status.GIVEN_UP, Status.UNSOLVED)
+    assert outcome(world, cell, 0.9, give_up_after=100).status is Status.DIVERGED
     assert outcome(world, cell, 1e-2, give_up_after=100).status is Status.SOLVED
 
 

@@ -21,7 +21,7 @@ from tune_zoo.search_space import listed
 from tune_zoo.simulation.chance import normal, uniform
 from tune_zoo.simulation.fits import Fit, fits_of
 from tune_zoo.simulation.windows import Window, window_of
-from tune_zoo.simulation.world import World
+from tune_zoo.simulation.world import World, given_up_at
 from tune_zoo.spec import CellAxes, TrialSpec
 
 _NORMAL = NormalDist()
@@ -126,8 +126,8 @@ class LawWorld(World):
             steps = max(1, round(total * self.options.solved_share))
             return Outcome(status=Status.SOLVED, accuracy=self._solved_accuracy(spec), steps=steps)
         accuracy = self._unsolved_accuracy(spec, window)
-        if request.give_up_after is not None and request.give_up_after < total:
-            return Outcome(status=Status.GIVEN_UP, accuracy=accuracy, steps=max(1, request.give_up_after))
+        if step := given_up_at(request, total):
+            return Outcome(status=Status.GIVEN_UP, accuracy=accuracy, steps=step)
         return Outcome(status=Status.UNSOLVED, accuracy=accuracy, steps=total)
 
     def _solved_accuracy(self, spec: TrialSpec) -> float:

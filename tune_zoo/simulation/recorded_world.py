@@ -16,7 +16,7 @@ from tune_zoo.plan import Plan
 from tune_zoo.result import Status
 from tune_zoo.search.base import Request
 from tune_zoo.search.history import Outcome
-from tune_zoo.simulation.world import World
+from tune_zoo.simulation.world import World, given_up_at
 from tune_zoo.spec import CellAxes, TrialSpec
 
 
@@ -83,8 +83,8 @@ class RecordedWorld(World):
             share = self._solved_share if trial.share is None else trial.share
             return Outcome(status=Status.SOLVED, accuracy=trial.accuracy, steps=max(1, round(total * share)))
         steps = total if trial.share is None else max(1, round(total * trial.share))
-        if request.give_up_after is not None and request.give_up_after < steps:
-            return Outcome(status=Status.GIVEN_UP, accuracy=trial.accuracy, steps=max(1, request.give_up_after))
+        if trial.accuracy is not None and (step := given_up_at(request, steps)):
+            return Outcome(status=Status.GIVEN_UP, accuracy=trial.accuracy, steps=step)
         status = Status.DIVERGED if trial.accuracy is None else Status.UNSOLVED
         return Outcome(status=status, accuracy=trial.accuracy, steps=steps)
 

@@ -6,6 +6,10 @@ from abc import ABC, abstractmethod
 
 from tune_zoo.search.base import Request
 from tune_zoo.search.history import Outcome
+from tune_zoo.simulation.chance import uniform
+
+_GIVEN_UP = 0.8  # of the trainings that fail, on recorded curves (docs/results/patience.md)
+_LATER = 1.2  # times the step from which on they may be: so that failing trainings take .68 of their budget
 
 
 class World(ABC):
@@ -21,3 +25,12 @@ class World(ABC):
         Raises:
             SimulationError: If the world knows nothing of it.
         """
+
+
+def given_up_at(request: Request, steps: int) -> int | None:
+    """Return the step at which a trial that fails is given up, had it else taken so many; None if it never is."""
+    limit = request.give_up_after
+    if limit is None or uniform("given up", request.spec.trial_id) > _GIVEN_UP:
+        return None
+    step = max(1, round(_LATER * limit))
+    return step if step < steps else None
