@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from minimal_width_runs import ALWAYS, LONG, NEVER, QUIET, TWO, Law, Run, only, plan_of
+from searching import finished
 
 from tune_zoo.patience import step_limit
 from tune_zoo.result import Status
@@ -279,3 +281,15 @@ def test_records_of_other_trials_are_left_out() -> None:
     elsewhere = Run(plan_of(None, {"mixers": [{"name": "c"}]}, d_model=[7]), Law()).go(5).history
     search = MinimalWidthSearch(run.search.plan, [*others, *run.history, *elsewhere])
     assert search.trials_done == 20
+
+
+def test_cells_that_a_grid_has_been_through_are_not_widened() -> None:
+    plan = plan_of({}, {}, seq_len=[64, 256], num_kv_pairs=[4], d_model=[8, 64], seed=[0])
+    unsolved = [Outcome(status=Status.UNSOLVED, accuracy=accuracy, steps=10) for accuracy in (0.3, 0.4, 0.5)]
+    cells = [(cell, zip(cell.trials, unsolved, strict=True)) for cell in plan.cells]
+    history = [finished(spec, outcome) for _, trials in cells for spec, outcome in trials]
+    assert MinimalWidthSearch(plan, history).laws[0].next_open() is not None  # its own: the best is on an edge
+    by_grid = [replace(trial, by_grid=True) for trial in history]
+    law = MinimalWidthSearch(plan, by_grid).laws[0]
+    assert law.next_open() is None
+    assert law.counts.tried.sum() == len(plan.cells)

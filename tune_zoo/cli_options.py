@@ -9,14 +9,6 @@ from typing import Annotated
 import typer
 
 
-class Kind(StrEnum):
-    """The kinds of search."""
-
-    GRID = "grid"
-    MINIMAL_WIDTH = "minimal-width"
-    OPTUNA = "optuna"
-
-
 class Format(StrEnum):
     """The forms of an exported table."""
 
@@ -37,9 +29,10 @@ Settings = Annotated[
     typer.Option("--set", help="`key=value` in place of the space's, such as `training.max_steps=500`."),
 ]
 SearchKind = Annotated[
-    Kind | None,
+    str | None,
     typer.Option(
         "--search",
+        metavar="[grid|minimal-width|optuna]",
         help="How to search, in place of the space's way: the whole grid, only what tells the minimal width, or "
         "by Optuna. Finished trials of the folder serve each of them.",
     ),

@@ -21,6 +21,7 @@ _WORDS = {
     "list_type": "must be a list",
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
+    "model_attributes_type": "must be a name, or a mapping with a `name`",
     "float_type": "must be a number",
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
@@ -36,8 +37,11 @@ class Frozen(BaseModel):
 
 
 def named(value: Any) -> Any:
-    """Take a bare name, with hyphens or underscores, for the options of that name."""
-    return {"name": value.replace("-", "_")} if isinstance(value, str) else value
+    """Take a bare name for the options of that name; hyphens in a name are as good as underscores."""
+    options = {"name": value} if isinstance(value, str) else value
+    if isinstance(options, dict) and isinstance(options.get("name"), str):
+        return {**options, "name": options["name"].replace("-", "_")}
+    return options
 
 
 def explain(error: ValidationError, *, model: type[BaseModel]) -> str:
@@ -81,6 +85,8 @@ def _clause(where: str, items: list[dict[str, Any]], model: type[BaseModel]) -> 
         name = str(item["loc"][-1])
         listed = f" (known: {', '.join(known)})" if known else ""
         return f"{prefix}unknown key '{name}'{nearest(name, known)}{listed}"
+    if item["type"] == "union_tag_not_found":
+        return f"{prefix}needs a `name`, got {_shown(item['input'])}"
     if item["type"] == "missing":
         return f"{prefix}is required and was not given"
     if item["type"] in ("value_error", "union_tag_invalid"):

@@ -20,7 +20,8 @@ class MinimalWidthOptions(Frozen):
 
     Attributes:
         max_sd: The standard deviation of the exponent at which a law is known well enough.
-        budget: The most that a law may cost, as a share of the compute of its whole grid.
+        budget: What a law may cost, as a share of the compute of its whole grid: no cell begins beyond it, but one
+            that has begun runs to its end.
         max_seeds: Seeds at which one width may be tried: the declared ones, then the numbers that follow them.
         confirm: Seeds on each side of the minimal width of every length that a law ends with; 0 for none.
         widen: Values by which the tuned grid is widened where its best lies on an edge, on each side.

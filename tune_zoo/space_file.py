@@ -13,7 +13,7 @@ import yaml
 from pydantic import ValidationError
 
 from tune_zoo.errors import SpaceError, nearest
-from tune_zoo.frozen import explain
+from tune_zoo.frozen import explain, named
 from tune_zoo.overrides import override
 from tune_zoo.search_space import SearchSpace
 
@@ -93,20 +93,28 @@ def load_space(path: Path, settings: Sequence[str] = (), *, search: str | None =
         SpaceError: If the file is empty, not YAML, not a mapping, or breaks a rule; the message names the key.
     """
     # Before the settings, which may give its options, and after them, since they may name another search.
-    data = _searched(override(_searched(_parse(path), search), settings, parse_value), search)
+    data = _searched(_parse(path), search)
+    for setting in settings:
+        data = override(_spelled_out(data), [setting], parse_value)
+    data = _searched(data, search)
     try:
         return SearchSpace.model_validate_json(json.dumps(data))
     except ValidationError as error:
         raise SpaceError(f"{path}: {explain(error, model=SearchSpace)}") from None
 
 
+def _spelled_out(data: dict[str, Any]) -> dict[str, Any]:
+    """Write bare names out as mappings, which have parts that a setting may give."""
+    return {**data, **{key: named(data[key]) for key in ("search", "scheduler") if key in data}}
+
+
 def _searched(data: dict[str, Any], search: str | None) -> dict[str, Any]:
     """Return a space's plain data with a kind of search in place of any other."""
     if search is None:
         return data
-    given, name = data.get("search"), search.replace("-", "_")
-    own = given if isinstance(given, dict) and given.get("name") == name else {}
-    return {**data, "search": {**own, "name": name}}
+    given, asked = named(data.get("search")), named(search)
+    own = given if isinstance(given, dict) and given.get("name") == asked["name"] else {}
+    return {**data, "search": {**own, **asked}}
 
 
 def parse_value(text: str) -> Any:

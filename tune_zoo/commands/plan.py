@@ -9,6 +9,7 @@ from rich.console import Console
 from tune_zoo.cost import rough_seconds
 from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
+from tune_zoo.search.choose import make_search
 from tune_zoo.search_options import MinimalWidthOptions, OptunaOptions
 from tune_zoo.simulation.quote import quote
 from tune_zoo.space_file import find_space, load_space
@@ -52,6 +53,7 @@ def _spared(plan: Plan) -> str:
     """Say how much less a run should come to."""
     search = plan.space.search
     if isinstance(search, OptunaOptions):
+        make_search(plan)  # a sampler may have no use for the space's values
         place = slice(3) if search.over_width else slice(4)
         studies = len({cell.axes[place] for cell in plan.cells})
         return f"The search runs other trials: up to {search.num_trials} in each of {studies} studies."

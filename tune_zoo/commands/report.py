@@ -12,11 +12,14 @@ from rich.console import Console
 import tune_zoo
 from analysis import DEFAULT_THRESHOLD, Analysis, analyse, read_table, write_report
 from analysis.fit_result import sentences
+from analysis.markdown import bullets, plain
 from tune_zoo.claim import plan_of
 from tune_zoo.effort import as_markdown, efforts, saved
+from tune_zoo.endings import endings
 from tune_zoo.errors import StoreError
 from tune_zoo.plan import Plan
-from tune_zoo.search.history import of_space
+from tune_zoo.search.choose import make_search
+from tune_zoo.search.history import finished_trials, of_space
 from tune_zoo.space_file import known_spaces, question
 from tune_zoo.store import read_records
 from tune_zoo.tables import widths_table
@@ -25,10 +28,10 @@ from tune_zoo.tables import widths_table
 def conclude(plan: Plan, records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
     """Print the fitted table of a run and write its report."""
     results = analyse(records, threshold=plan.space.training.threshold)
-    found = efforts(plan, records)
-    told = _write(results, folder, _about(records, command), compute=as_markdown(found, records))
+    told = _write(results, folder, _about(records, command), compute=_compute(plan, records))
     show(results, console)
-    console.print(saved(found), soft_wrap=True)
+    for sentence in [*_ends(plan, records), saved(efforts(plan, records))]:
+        console.print(sentence, soft_wrap=True)
     console.print(told, soft_wrap=True)
 
 
@@ -66,7 +69,7 @@ def report(folder: Path, *, threshold: float | None, console: Console) -> None:
         )
     records = read_table(folder)
     results = analyse(records, threshold=_threshold(folder) if threshold is None else threshold)
-    told = _write(results, folder, _about(records, f"tune_zoo report {folder}"), compute=_compute(folder))
+    told = _write(results, folder, _about(records, f"tune_zoo report {folder}"), compute=_compute_of(folder))
     show(results, console)
     console.print(told, soft_wrap=True)
 
@@ -78,14 +81,23 @@ def _write(results: Analysis, folder: Path, about: Mapping[str, str], *, compute
     return f"figures: {figures}\nreport: {folder / 'report' / 'report.md'}"
 
 
-def _compute(folder: Path) -> str:
+def _compute_of(folder: Path) -> str:
     """Return what a run took beside its grid; empty where its folder does not say what the grid is."""
     try:
         plan = plan_of(folder)
     except StoreError:
         return ""
     ours = of_space(plan, read_records(folder))
-    return as_markdown(efforts(plan, ours), ours) if len(ours) else ""
+    return _compute(plan, ours) if len(ours) else ""
+
+
+def _compute(plan: Plan, records: pd.DataFrame) -> str:
+    ends = bullets([f"{plain(sentence)}." for sentence in _ends(plan, records)])
+    return "\n\n".join(filter(None, [as_markdown(efforts(plan, records), records), ends]))
+
+
+def _ends(plan: Plan, records: pd.DataFrame) -> list[str]:
+    return endings(make_search(plan, finished_trials(records)))
 
 
 def _space(folder: Path) -> dict[str, object]:

@@ -85,6 +85,7 @@ def _train_missing(plan: Plan, folder: Path, cluster: Cluster, console: Console)
             f"Every trial that '{plan.space.name}' asks for is on record in {folder}; nothing was trained.",
             soft_wrap=True,
         )
+        mark(folder, plan.space)  # another search may have left the folder
         return True
     from tune_zoo.raytune.run import run_search  # noqa: PLC0415  (imports ray)
     from tune_zoo.raytune.session import check_seen_by_all, connected, place  # noqa: PLC0415

@@ -42,8 +42,7 @@ class MinimalWidthDisplay(Display):
     def summary(self) -> str:
         """Return how far every law has come, and what it took."""
         laws = "; ".join(f"{law.label} {law.state}, b = {exponent(law)}" for law in self._search.laws)
-        running = int(sum(law.counts.running.sum() for law in self._search.laws))
-        return f"{laws}; {running} running; {self._run()}, {spent(self._search)}"
+        return f"{laws}; {self._search.running} running; {self._run()}, {spent(self._search)}"
 
 
 def spent(search: MinimalWidthSearch) -> str:

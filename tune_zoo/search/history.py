@@ -50,6 +50,7 @@ class Finished:
         weight_decay: Its weight decay.
         config: All options of its sequence mixer.
         outcome: What it came to.
+        by_grid: Whether a sweep over the grid asked for it, which tries the declared tuned values and no others.
     """
 
     trial_id: str
@@ -58,6 +59,7 @@ class Finished:
     weight_decay: float
     config: Mapping[str, Any]
     outcome: Outcome
+    by_grid: bool = False
 
     def spec_in(self, cell: Cell) -> TrialSpec | None:
         """Return its spec, if it is a trial of this cell at any tuned values; else None."""
@@ -96,6 +98,7 @@ def _finished(row: Mapping[Any, Any]) -> Finished:
         weight_decay=float(row["weight_decay"]),
         config=json.loads(row["mixer_config"]),
         outcome=outcome_of(row),
+        by_grid=bool(pd.isna(row["asked_for"])) or row["asked_for"] == "grid",
     )
 
 

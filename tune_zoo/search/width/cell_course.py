@@ -29,6 +29,7 @@ class CellCourse:
         losses: Trials that were lost.
         again: Whether its next trial is one that was lost.
         known: Finished trials of its law by the time of its own last one.
+        by_grid: Whether a sweep over the grid ran trials of it.
     """
 
     cell: Cell
@@ -42,6 +43,7 @@ class CellCourse:
     losses: int = 0
     again: bool = False
     known: int = 0
+    by_grid: bool = False
 
     @property
     def ended(self) -> bool:

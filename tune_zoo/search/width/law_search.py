@@ -122,7 +122,7 @@ class LawSearch:
         self._known = self._is_known() if course.ended else self._known
         self._picked = False
 
-    def recall(self, spec: TrialSpec, outcome: Outcome) -> None:
+    def recall(self, spec: TrialSpec, outcome: Outcome, *, by_grid: bool = False) -> None:
         """Take in a trial of an earlier run; `resume` decides on its cell once all are in."""
         if outcome.status.lost:
             # It begins no cell: a run is told nothing of what an earlier one lost.
@@ -136,13 +136,16 @@ class LawSearch:
             assert cell is not None, "only trials of the law's cells are recalled"
             course = self.courses[spec.cell] = CellCourse(cell=cell, n=n, w=w, why="begun by an earlier run")
         self._note(course, spec, outcome)
+        course.by_grid = course.by_grid or by_grid
         if outcome.solved:
             course.state = "solved"
 
     def resume(self) -> None:
         """Decide on every cell that earlier runs have begun: solved, failed, or to go on."""
         for course in self.courses.values():
-            if course.state != "solved":
+            if course.by_grid and course.state != "solved" and course.tried >= self._tries:
+                course.state = "failed"  # a whole grid of cells is not widened after the fact
+            elif course.state != "solved":
                 # As it was decided then: what the law learned later does not open the cell again.
                 self._go_on(course, self._attempts[: course.known])
         for course in sorted(self.courses.values(), key=lambda course: not course.ended):

@@ -38,7 +38,7 @@ class MinimalWidthSearch(Search):
         cell = law.grid.at(trial.axes) if law else None
         spec = trial.spec_in(cell) if cell else None
         if law is not None and spec is not None:
-            law.recall(spec, trial.outcome)
+            law.recall(spec, trial.outcome, by_grid=trial.by_grid)
         return spec
 
     def _next(self) -> Request | None:
