@@ -138,4 +138,5 @@ def test_a_search_by_optuna(width: int, terminal: bool, monkeypatch: pytest.Monk
     assert max(map(len, text.splitlines())) <= width
     stream = io.StringIO()
     Console(file=stream, width=width).print(table_of(search))
-    assert stream.getvalue() == "1 trial done\n"
+    rows = [line.split() for line in stream.getvalue().splitlines() if "of 8" in line]
+    assert rows == [["a", "8", "2", "4", "0", "of", "8"], ["a", "8", "2", "8", "1", "of", "8", "0.500"]]

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tune_zoo.errors import SpaceError, TuneZooError
 from tune_zoo.frozen import Frozen, explain
 from tune_zoo.resolve import resolved_plan
+from tune_zoo.search_options import MinimalWidthOptions
 from tune_zoo.search_space import Range, SearchSpace
 from tune_zoo.space_file import find_space, json_schema_text, known_spaces, load_space, question
 
@@ -232,3 +233,34 @@ def test_the_schema_knows_every_key() -> None:
     schema = json.loads(json_schema_text())
     assert set(SearchSpace.model_fields) == set(schema["properties"])
     assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "seeds"),
+    [
+        ("minimal_width", ["search.max_seeds=3"], 3),
+        ("minimal-width", ["search.max_seeds=3"], 3),
+        ({"name": "minimal-width", "max_seeds": 5}, [], 5),
+        ("grid", ["search=minimal-width", "search.max_seeds=4"], 4),
+    ],
+)
+def test_a_bare_name_has_parts(space_file: Any, given: Any, settings: list[str], seeds: int) -> None:
+    search = load_space(space_file(search=given), settings).search
+    assert isinstance(search, MinimalWidthOptions)
+    assert search.max_seeds == seeds
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("search={max_sd: .1}", "search: needs a `name`, got {'max_sd': 0.1}"),
+        ("search=3", "search: must be a name, or a mapping with a `name`, got 3"),
+        ("scheduler={}", "scheduler: needs a `name`, got {}"),
+        ("search={name: minimal_width, max_seeds: 1000000000}", "max_seeds"),
+    ],
+)
+def test_a_search_without_a_name_is_refused_in_a_line(space_file: Any, setting: str, says: str) -> None:
+    with pytest.raises(SpaceError) as caught:
+        load_space(space_file(), [setting])
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)

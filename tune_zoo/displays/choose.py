@@ -8,11 +8,11 @@ from rich.text import Text
 from tune_zoo.displays.base import Display
 from tune_zoo.displays.grid import GridDisplay, cells_table, legend
 from tune_zoo.displays.minimal_width import LEGEND, MinimalWidthDisplay, brackets_table
-from tune_zoo.displays.optuna import StudiesDisplay
+from tune_zoo.displays.optuna import StudiesDisplay, studies_table
 from tune_zoo.search.base import Search
 from tune_zoo.search.grid import GridSweep
+from tune_zoo.search.studies.optuna_search import OptunaSearch
 from tune_zoo.search.width.minimal_width import MinimalWidthSearch
-from tune_zoo.tables import trials
 
 
 def display_of(search: Search, console: Console) -> Display:
@@ -21,6 +21,7 @@ def display_of(search: Search, console: Console) -> Display:
         return GridDisplay(search, console)
     if isinstance(search, MinimalWidthSearch):
         return MinimalWidthDisplay(search, console)
+    assert isinstance(search, OptunaSearch), "every search has a display"
     return StudiesDisplay(search, console)
 
 
@@ -30,4 +31,5 @@ def table_of(search: Search) -> RenderableType:
         return Group(cells_table(search), legend())
     if isinstance(search, MinimalWidthSearch):
         return Group(brackets_table(search), Text(LEGEND, style="dim"))
-    return Text(f"{trials(search.trials_done)} done")
+    assert isinstance(search, OptunaSearch), "every search has a display"
+    return studies_table(search)

@@ -98,6 +98,10 @@ class OptunaSearch(Search):
         """Return the lost trials of the studies that are short of trials."""
         return [name for study in self._studies.values() for name in study.missing]
 
+    def progress(self) -> list[tuple[Key, int]]:
+        """Return how many trials of every study have finished, in the order of their keys."""
+        return sorted((study.key, len(study.finished)) for study in self._studies.values())
+
     def best_trials(self) -> list[StudyBest]:
         """Return the best trials of every study in which something finished, in the order of their keys."""
         bests = [
