@@ -14,8 +14,9 @@ from analysis.fit_result import FitResult
 from analysis.law import Line
 from analysis.looks import Look, looks, short
 from analysis.minimal_width import Censoring, MinimalWidth
-from analysis.style import INK, QUIET, house_style, panels, powers_of_two
+from analysis.style import INK, QUIET, doubling, house_style, panels, powers_of_two
 from analysis.summary import Analysis
+from analysis.titles import caption
 
 _POINTS = 60
 _ARROW = 2.0
@@ -100,10 +101,7 @@ def draw_law(shown: Sequence[LawPanel]) -> Figure:
     y_view = _height(cuts, known)
     with house_style():
         figure, axes = panels(len(shown))
-        axes[0].set_xscale("log", base=2)
-        axes[0].set_yscale("log", base=2)
-        axes[0].set_xlim(*x_view)
-        axes[0].set_ylim(*y_view)
+        doubling(axes[0], x_view, y_view)
         for ax, panel in zip(axes, shown, strict=True):
             _draw_panel(ax, panel, look[panel.mixer], x_view, y_view)
             powers_of_two(ax.xaxis, *x_view, lengths, most=6)
@@ -131,16 +129,7 @@ def _draw_panel(
     for width in panel.widths:
         _interval(ax, width, style)
     ax.set_title(panel.label, color=style.color, fontweight="bold", pad=29)
-    ax.annotate(
-        panel.caption,
-        xy=(0, 1),
-        xycoords="axes fraction",
-        xytext=(0, 4),
-        textcoords="offset points",
-        color=INK,
-        fontsize="small",
-        va="bottom",
-    )
+    caption(ax, panel.caption)
 
 
 def _guide(

@@ -21,7 +21,7 @@ from analysis.law import Line
 from analysis.legends import place_legends
 from analysis.looks import looks
 from analysis.solve_rates import cell_edges, solve_rates
-from analysis.style import INK, house_style, panels, powers_of_two
+from analysis.style import INK, doubling, house_style, panels, powers_of_two
 from analysis.summary import Analysis
 from analysis.titles import mixer_title
 
@@ -124,10 +124,7 @@ def draw_solve_rates(shown: Sequence[SolvePanel], rates: pd.DataFrame) -> Figure
     )
     with house_style():
         figure, axes = panels(len(shown))
-        axes[0].set_xscale("log", base=2)
-        axes[0].set_yscale("log", base=2)
-        axes[0].set_xlim(*x_view)
-        axes[0].set_ylim(*y_view)
+        doubling(axes[0], x_view, y_view)
         for ax, panel in zip(axes, shown, strict=True):
             color = look[panel.mixer].color
             _hatch(ax)

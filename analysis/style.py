@@ -71,6 +71,14 @@ def panels(count: int, columns: int | None = None, *, stretch: float = 1.0) -> t
     return figure, axes[:count]
 
 
+def doubling(ax: Axes, x_view: tuple[float, float], y_view: tuple[float, float]) -> None:
+    """Scale both axes by powers of two between some ends."""
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log", base=2)
+    ax.set_xlim(*x_view)
+    ax.set_ylim(*y_view)
+
+
 def powers_of_two(axis: Axis, low: float, high: float, tried: Iterable[int], most: int = 8) -> None:
     """Label an axis in whole powers of two, and mark the tried values with short ticks.
 

@@ -23,8 +23,13 @@ def mixer_title(ax: Axes, label: str, color: str, below: str = "") -> None:
     if len(name) > _LETTERS:
         name = f"{name[: _LETTERS // 2]}…{name[1 - _LETTERS // 2 :]}"
     ax.set_title(short(name), color=color, fontweight="bold", pad=19 if below else None)
+    caption(ax, below)
+
+
+def caption(ax: Axes, text: str) -> None:
+    """Write a line in plain ink between a panel and its title."""
     ax.annotate(
-        below,
+        text,
         xy=(0, 1),
         xycoords="axes fraction",
         xytext=(0, 4),

@@ -125,22 +125,14 @@ def simulate(
 
         tune_zoo simulate my_space.yaml --exponent 0.5 --shortest-width 32 --workers 1 --workers 16 --jobs 2
 
-        tune_zoo simulate my_space.yaml --set 'search={name: minimal_width, max_sd: 0.1}' --lapse 0.3
-
         tune_zoo simulate quickstart --search minimal-width --table results/quickstart
     """
     from tune_zoo.commands.simulate import simulate as simulate_space
     from tune_zoo.commands.simulate import wanted
 
     what = wanted(search=search, exponent=exponent, workers=workers, runs=runs, table=table, loss=loss, jobs=jobs)
-    law = {
-        "shortest_width": shortest_width,
-        "sigma": sigma,
-        "lapse": lapse,
-        "guess": guess,
-        "scatter": scatter,
-        "solved_share": solved_share,
-    }
+    law = {"shortest_width": shortest_width, "sigma": sigma, "lapse": lapse, "guess": guess, "scatter": scatter}
+    law["solved_share"] = solved_share
     told = Console(stderr=True, markup=False, highlight=False, emoji=False)
     simulate_space(space, settings or [], what, law, as_json=as_json, console=_console(), told=told)
 
