@@ -22,6 +22,11 @@ def test_the_benchmark_of_suggestions(capsys: pytest.CaptureFixture[str]) -> Non
     assert "suggest, b = 0.5" in capsys.readouterr().out
 
 
+def test_the_benchmark_of_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(FOLDER / "suggest.py"))["on_a_cluster"](mixers=1, lengths=2, widths=4, workers=50)
+    assert "a simulated run over 64 cells on 50 workers" in capsys.readouterr().out
+
+
 @pytest.mark.ray
 def test_the_benchmark_of_the_hand_over(local_ray: None, capsys: pytest.CaptureFixture[str]) -> None:
     seconds = runpy.run_path(str(FOLDER / "handover.py"))["main"](trials=8)
