@@ -38,13 +38,14 @@ _SPARED = {
 
 def show_plan(plan: Plan, console: Console) -> None:
     """Print the cells, trials and cost of a plan."""
+    spared = _spared(plan)  # which may refuse the plan
     console.print(plan_table(plan))
     trials = list(plan.trials)
     tera = sum(cell.flops * len(cell.trials) for cell in plan.cells) / 1e12
     hours = sum(map(rough_seconds, trials)) / 3600
     console.print(
         f"{len(plan.cells)} cells, at most {len(trials)} trials, {tera:,.3g} TFLOP and "
-        f"roughly {hours:,.1f} hours of one CPU core if every trial ran to its whole budget.\n" + _spared(plan),
+        f"roughly {hours:,.1f} hours of one CPU core if every trial ran to its whole budget.\n{spared}",
         soft_wrap=True,
     )
 
