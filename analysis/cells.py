@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from analysis.table import CELL, check_table, check_threshold
 
@@ -94,3 +99,58 @@ def solve_counts(cells: pd.DataFrame, threshold: float) -> pd.DataFrame:
     missing = ~solved & cells["lost"]
     marked = cells[POINT].assign(solved=solved, tried=~missing, missing=missing)
     return marked.groupby(POINT, sort=True)[["solved", "tried", "missing"]].sum().astype(int).reset_index()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountGrid:
+    """The counts of one law as arrays.
+
+    Attributes:
+        seq_lens: Its lengths, rising, shape (N,).
+        widths: Its widths, rising, shape (W,).
+        solved: Seeds that solved, shape (N, W).
+        tried: Seeds tried, shape (N, W); 0 where none was.
+    """
+
+    seq_lens: list[int]
+    widths: list[int]
+    solved: NDArray[np.float64]
+    tried: NDArray[np.float64]
+
+
+def count_grid(counts: pd.DataFrame) -> CountGrid:
+    """Lay out the counts of one law.
+
+    Args:
+        counts: Rows of `solve_counts`, of one mixer and with one number of pairs at each length.
+    """
+    solved, tried = (
+        counts.pivot(index="seq_len", columns="d_model", values=values).fillna(0) for values in ("solved", "tried")
+    )
+    return CountGrid(
+        seq_lens=[int(n) for n in solved.index],
+        widths=[int(d) for d in solved.columns],
+        solved=solved.to_numpy(dtype=float),
+        tried=tried.to_numpy(dtype=float),
+    )
+
+
+def law_labels(points: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], str]:
+    """Name the law to which each mixer and number of pairs belongs.
+
+    A mixer has one law, or one a number of pairs where lengths and pairs are crossed.
+
+    Args:
+        points: Every (mixer, seq_len, num_kv_pairs).
+
+    Returns:
+        (mixer, num_kv_pairs) → `base_conv` or `base_conv, k = 4`, in the order of the names and numbers.
+    """
+    known = sorted(set(points))
+    lengths = {(mixer, seq_len) for mixer, seq_len, _ in known}
+    labels = {}
+    for mixer, pairs in sorted({(mixer, pairs) for mixer, _, pairs in known}):
+        own = sum(name == mixer for name, _, _ in known)
+        tied = own == sum(name == mixer for name, _ in lengths)
+        labels[mixer, pairs] = mixer if tied else f"{mixer}, k = {pairs}"
+    return labels

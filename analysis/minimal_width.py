@@ -105,6 +105,14 @@ def find_minimal_width(seq_len: int, widths: Sequence[int], solved: ArrayLike, t
     )
 
 
+def find_minimal_widths(
+    seq_lens: Sequence[int], widths: Sequence[int], solved: NDArray[np.float64], tried: NDArray[np.float64]
+) -> list[MinimalWidth]:
+    """Find the cut at every length; solved and tried have the shape (N, W)."""
+    rows = zip(seq_lens, solved, tried, strict=True)
+    return [find_minimal_width(seq_len, widths, k_W, m_W) for seq_len, k_W, m_W in rows]
+
+
 def _counts(widths: Sequence[int], solved: ArrayLike, tried: ArrayLike) -> tuple[NDArray[np.float64], ...]:
     k, m = np.asarray(solved, dtype=float), np.asarray(tried, dtype=float)
     if not k.shape == m.shape == (len(widths),):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from analysis.advice import next_trials
-from analysis.cells import best_of, distinct_trials, solve_counts
+from analysis.cells import POINT, best_of, count_grid, distinct_trials, law_labels, solve_counts
 from analysis.cross_check import least_squares
 from analysis.fit_result import FitResult
 from analysis.learning_rates import best_by_rate, rate_points
 from analysis.length_posterior import length_posteriors
-from analysis.minimal_width import find_minimal_width
+from analysis.minimal_width import find_minimal_widths
 from analysis.notes import fit_notes
 from analysis.posterior import fit_joint
 from analysis.states import best_by_state, state_points, without_state
@@ -99,12 +99,12 @@ def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analys
 
 
 def _parts(counts: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    for mixer, part in counts.groupby("mixer", sort=True):
-        if part.groupby("seq_len")["num_kv_pairs"].nunique().max() == 1:
-            yield str(mixer), part
-        else:
-            for pairs, crossed in part.groupby("num_kv_pairs", sort=True):
-                yield f"{mixer}, k = {pairs}", crossed
+    labels = law_labels(counts[POINT[:-1]].itertuples(index=False, name=None))
+    own = [
+        (mixer, labels[mixer, pairs]) for mixer, pairs in counts[["mixer", "num_kv_pairs"]].itertuples(index=False)
+    ]
+    for law in dict.fromkeys((mixer, label) for (mixer, _), label in labels.items()):
+        yield law[1], counts[[name == law for name in own]]
 
 
 def _fit(
@@ -116,12 +116,9 @@ def _fit(
     unsized: pd.DataFrame,
     by_rate: pd.DataFrame,
 ) -> FitResult:
-    solved = _pivot(counts, "solved")
-    tried = _pivot(counts, "tried")
-    seq_lens, d_models = [int(n) for n in solved.index], [int(d) for d in solved.columns]
-    k_NW, m_NW = solved.to_numpy(dtype=float), tried.to_numpy(dtype=float)
-    widths = tuple(find_minimal_width(n, d_models, k, m) for n, k, m in zip(seq_lens, k_NW, m_NW, strict=True))
-    law, joint = fit_joint(k_NW, m_NW, seq_lens, d_models)
+    grid = count_grid(counts)
+    widths = tuple(find_minimal_widths(grid.seq_lens, grid.widths, grid.solved, grid.tried))
+    law, joint = fit_joint(grid.solved, grid.tried, grid.seq_lens, grid.widths)
     verdict, reason = judge(law, widths)
     pairs = counts.groupby("seq_len", sort=True)["num_kv_pairs"].first()
     check = least_squares(widths)
@@ -141,7 +138,3 @@ def _fit(
         tried=int(counts["tried"].sum()),
         missing=int(counts["missing"].sum()),
     )
-
-
-def _pivot(counts: pd.DataFrame, values: str) -> pd.DataFrame:
-    return counts.pivot(index="seq_len", columns="d_model", values=values).fillna(0)

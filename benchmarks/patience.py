@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from pages import markdown_table
 from patience_curves import CURVES, Run, Tally, collect, read_runs
 from patience_rules import by_halving, by_neighbours, by_rule, held_out, needed_favour
 from scipy.stats import beta
@@ -39,12 +40,6 @@ POOLS: Mapping[str, Callable[[Run], Any]] = {
     "a mixer": lambda run: (run.source, run.mixer),
     "a mixer at one length and width": lambda run: (run.source, run.mixer, run.seq_len, run.d_model),
 }
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(value) for value in line) + " |" for line in lines)
 
 
 def percent(share: float) -> str:
@@ -150,7 +145,10 @@ to their end and play the rule on them.
 
 def text(runs: Sequence[Run]) -> str:
     """Return the page."""
-    tables = {"rule": table(HEAD, list(rule_rows(runs))), "rivals": table(HEAD, list(rival_rows(runs)))}
+    tables = {
+        "rule": markdown_table(HEAD, list(rule_rows(runs))),
+        "rivals": markdown_table(HEAD, list(rival_rows(runs))),
+    }
     return PAGE.format(orders=ORDERS, **facts(runs), **tables)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from analysis.minimal_width import find_minimal_width
+from analysis.minimal_width import find_minimal_widths
 from analysis.posterior import fit_law
 from analysis.verdict import MAX_SD, judge
 from tune_zoo.simulation.law_world import LawOptions
@@ -36,7 +36,7 @@ def verdicts_of_full_tables(
     for run in range(runs):
         solved, tried = _draw(world, seq_lens, widths, np.random.default_rng(run))
         law = fit_law(solved, tried, seq_lens, widths)
-        cuts = [find_minimal_width(n, widths, k, m) for n, k, m in zip(seq_lens, solved, tried, strict=True)]
+        cuts = find_minimal_widths(seq_lens, widths, solved, tried)
         known += law.b_sd <= MAX_SD
         hits += judge(law, cuts)[0] is right
     return known / runs, hits / runs

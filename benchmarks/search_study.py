@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pages import markdown_table
 from search_limit import SEEDS, verdicts_of_full_tables
 
 from tune_zoo.plan import Plan, make_plan
@@ -24,7 +25,7 @@ from tune_zoo.search_options import MinimalWidthOptions
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.simulation.clock import Workers
 from tune_zoo.simulation.law_world import LawOptions
-from tune_zoo.simulation.setting import Setting
+from tune_zoo.simulation.setting import EXPONENTS, Setting
 from tune_zoo.simulation.study import run_all
 from tune_zoo.simulation.tables import hours
 from tune_zoo.simulation.tally import Tally, tallies
@@ -33,7 +34,6 @@ from tune_zoo.tables import percent
 
 TEXT = Path(__file__).parents[1] / "docs/results/minimal_width_search.md"
 RUNS = 200
-EXPONENTS = (0.0, 0.5, 1.0)
 LAPSES = {0.1: 1, 0.45: 2}  # and into how many parts the runs are divided there
 WORKERS = (1, 4)
 SPACE: dict[str, Any] = {
@@ -87,12 +87,6 @@ def settings(lapse: float) -> list[Setting]:
     ]
 
 
-def markdown(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(value) for value in line) + " |" for line in lines)
-
-
 HEAD = (
     *("search", "b", "workers", "compute", "median", "90 %", "in FLOPs", "confirming", "trials"),
     *("b known", "bias", "RMSE", "b in 95 %", "right", "wrong", "speed-up", "idle"),
@@ -126,7 +120,7 @@ def demands(found: Sequence[Tally]) -> str:
             mine = sorted((t for t in ours if t.workers == number), key=lambda tally: tally.exponent or 0.0)
             pairs = list(zip(mine, bounds, strict=True))
             rows.append([name, number, *(verdict(value(tally), bound, lower=lower) for tally, bound in pairs)])
-    return markdown(("", "workers", *(f"b = {b:g}" for b in EXPONENTS)), rows)
+    return markdown_table(("", "workers", *(f"b = {b:g}" for b in EXPONENTS)), rows)
 
 
 def verdict(value: float, bound: float, *, lower: bool) -> str:
@@ -180,7 +174,7 @@ def page(found: Sequence[Tally], *, runs: int, jobs: int, seconds: float) -> str
             f"**Lapses of {lapse:g}** (that share of seeds fails however wide the model is), {own[0].runs} runs "
             "a row.\n"
         )
-        parts.append(markdown(HEAD, [row(tally) for tally in own]) + "\n")
+        parts.append(markdown_table(HEAD, [row(tally) for tally in own]) + "\n")
     limits = [verdicts_of_full_tables(world, runs=max(10, runs // 2), **GRID) for world in worlds(min(LAPSES))]
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores shared with other work"
     return PAGE.format(

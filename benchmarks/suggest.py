@@ -24,9 +24,8 @@ from tune_zoo.search.width.minimal_width import MinimalWidthSearch
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.simulation.clock import Workers, run_search
 from tune_zoo.simulation.law_world import LawOptions, LawWorld
+from tune_zoo.simulation.setting import EXPONENTS
 from tune_zoo.spec import TrialSpec
-
-EXPONENTS = (0.0, 0.5, 1.0)
 
 
 class Timed(MinimalWidthSearch):

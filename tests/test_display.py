@@ -12,7 +12,7 @@ from rich.console import Console
 from test_grid_search import PLAN
 
 from tune_zoo.displays import base
-from tune_zoo.displays.choose import display_of, table_of
+from tune_zoo.displays.choose import display_of
 from tune_zoo.displays.minimal_width import exponent
 from tune_zoo.result import Status
 from tune_zoo.search.base import Search
@@ -108,7 +108,7 @@ def test_cells_that_run_are_counted_beside_their_bracket() -> None:
     run = Run(plan_of(), QUIET, workers=4).go(stop_after=8)
     (law,) = run.search.laws
     stream = io.StringIO()
-    Console(file=stream, width=120).print(table_of(run.search))
+    Console(file=stream, width=120).print(display_of(run.search, Console()).standing())
     running = [int(count) for count in re.findall(r"(\d+)▶", stream.getvalue())]
     assert sum(running) == law.counts.running.sum() > 0
 
@@ -137,6 +137,6 @@ def test_a_search_by_optuna(width: int, terminal: bool, monkeypatch: pytest.Monk
     assert "0 trials run in 1 min 0 s, 1 running" in text
     assert max(map(len, text.splitlines())) <= width
     stream = io.StringIO()
-    Console(file=stream, width=width).print(table_of(search))
+    Console(file=stream, width=width).print(display_of(search, Console()).standing())
     rows = [line.split() for line in stream.getvalue().splitlines() if "of 8" in line]
     assert rows == [["a", "8", "2", "4", "0", "of", "8"], ["a", "8", "2", "8", "1", "of", "8", "0.500"]]

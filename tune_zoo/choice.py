@@ -41,11 +41,7 @@ class Choice:
         mixer = spec.model.mixer
         chosen = MixerSpec(name=mixer.name, label=mixer.label, config={**mixer.config, **self.config})
         values = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
-        # Built anew: a copy would carry along the hash of the other.
-        return TrialSpec(
-            task=spec.task,
+        return spec.changed(
             model=spec.model.model_copy(update={"mixer": chosen}),
             optimizer=type(spec.optimizer).model_validate({**spec.optimizer.model_dump(), **values}),
-            training=spec.training,
-            seed=spec.seed,
         )

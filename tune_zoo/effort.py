@@ -48,7 +48,7 @@ def efforts(plan: Plan, records: pd.DataFrame) -> list[Effort]:
     grid_flops: defaultdict[str, float] = defaultdict(float)
     for cell in plan.cells:
         grid_trials[cell.axes[0]] += len(cell.trials)
-        grid_flops[cell.axes[0]] += cell.flops * len(cell.trials)
+        grid_flops[cell.axes[0]] += cell.grid_flops
     done = records["mixer"].value_counts()
     flops = _flops(plan, records).groupby(records["mixer"]).sum()
     found = [

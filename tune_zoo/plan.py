@@ -36,19 +36,19 @@ class Cell:
     flops: float
     tuned: Tuned
 
+    @property
+    def grid_flops(self) -> float:
+        """The cost of all of its trials, each run to its whole budget."""
+        return self.flops * len(self.trials)
+
     def trial(self, choice: Choice) -> TrialSpec:
         """Return the trial of this cell with some tuned values, of the grid or not."""
         return choice.applied(self.trials[0])
 
     def with_seed(self, seed: int) -> Cell:
         """Return the same cell at another seed."""
-        trials = tuple(_with_seed(spec, seed) for spec in self.trials)
+        trials = tuple(spec.changed(seed=seed) for spec in self.trials)
         return Cell(axes=(*self.axes[:4], seed), trials=trials, flops=self.flops, tuned=self.tuned)
-
-
-def _with_seed(spec: TrialSpec, seed: int) -> TrialSpec:
-    # Built anew: a copy would carry along the hash of the other.
-    return TrialSpec(task=spec.task, model=spec.model, optimizer=spec.optimizer, training=spec.training, seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +120,9 @@ def _choices(tuned: Tuned) -> Iterator[Choice]:
 
 def _knob_values(values: list[Any] | Range) -> list[Any]:
     """Return the values of a mixer's option; a range of whole numbers gives integers, which counts need."""
-    numbers = listed(values)
-    if isinstance(values, Range) and all(float(number).is_integer() for number in numbers):
-        return [int(number) for number in numbers]
-    return numbers
+    if isinstance(values, Range) and values.whole:
+        return [int(number) for number in values.values()]
+    return listed(values)
 
 
 def _task(space: SearchSpace, mixer: MixerEntry, **axes: int) -> Any:

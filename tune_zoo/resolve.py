@@ -52,6 +52,4 @@ def checked(spec: TrialSpec) -> TrialSpec:
         reason = str(error) if isinstance(error, MixerError) else f"{type(error).__name__} in check_size: {error}"
         raise MixerError(f"mixers, '{mixer.label}' at d_model {spec.model.d_model}: {reason}") from None
     complete = MixerSpec(name=mixer.name, label=mixer.label, config=config.model_dump(mode="json"))
-    model = spec.model.model_copy(update={"mixer": complete})
-    # Built anew: a copy would carry along a hash that the incomplete config had.
-    return TrialSpec(task=spec.task, model=model, optimizer=spec.optimizer, training=spec.training, seed=spec.seed)
+    return spec.changed(model=spec.model.model_copy(update={"mixer": complete}))

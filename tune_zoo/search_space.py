@@ -114,6 +114,11 @@ class Range(Frozen):
             )
         return self
 
+    @property
+    def whole(self) -> bool:
+        """Whether all of its numbers are whole."""
+        return all(value.is_integer() for value in self.values())
+
     def values(self) -> list[float]:
         """Return the numbers, to six significant digits, so that they read well and hash alike everywhere."""
         space = np.geomspace if self.log else np.linspace

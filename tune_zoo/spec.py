@@ -152,6 +152,14 @@ class TrialSpec(Frozen):
     training: TrainingSpec
     seed: int = Field(default=0, ge=0)
 
+    def changed(self, **fields: Any) -> TrialSpec:
+        """Return the trial with some fields in place of its own.
+
+        Built anew: pydantic's own copy would carry along the hash of the other.
+        """
+        own = {name: getattr(self, name) for name in type(self).model_fields}
+        return TrialSpec(**{**own, **fields})
+
     @cached_property
     def trial_id(self) -> str:
         """The content hash: the same on every machine and in every process, whatever the order of keys."""

@@ -49,6 +49,6 @@ def plan_table(plan: Plan) -> Table:
             " ".join(map(str, widths)),
             str(len({cell.axes[4] for cell in cells})),
             str(sum(len(cell.trials) for cell in cells)),
-            f"{sum(cell.flops * len(cell.trials) for cell in cells) / 1e12:,.3g}",
+            f"{sum(cell.grid_flops for cell in cells) / 1e12:,.3g}",
         )
     return table

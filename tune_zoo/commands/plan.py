@@ -41,7 +41,7 @@ def show_plan(plan: Plan, console: Console) -> None:
     spared = _spared(plan)  # which may refuse the plan
     console.print(plan_table(plan))
     trials = list(plan.trials)
-    tera = sum(cell.flops * len(cell.trials) for cell in plan.cells) / 1e12
+    tera = sum(cell.grid_flops for cell in plan.cells) / 1e12
     hours = sum(map(rough_seconds, trials)) / 3600
     console.print(
         f"{len(plan.cells)} cells, at most {len(trials)} trials, {tera:,.3g} TFLOP and "

@@ -14,10 +14,10 @@ from analysis import DEFAULT_THRESHOLD, Analysis, analyse, read_table, write_rep
 from analysis.fit_result import sentences
 from analysis.markdown import bullets, plain
 from tune_zoo.claim import plan_of
-from tune_zoo.effort import as_markdown, efforts, saved
+from tune_zoo.effort import Effort, as_markdown, efforts, saved
 from tune_zoo.endings import endings
 from tune_zoo.errors import StoreError
-from tune_zoo.plan import Plan
+from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials, of_space
 from tune_zoo.space_file import known_spaces, question
@@ -25,12 +25,21 @@ from tune_zoo.store import read_records
 from tune_zoo.tables import widths_table
 
 
-def conclude(plan: Plan, records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
-    """Print the fitted table of a run and write its report."""
-    results = analyse(records, threshold=plan.space.training.threshold)
-    told = _write(results, folder, _about(records, command), compute=_compute(plan, records))
+def conclude(search: Search, records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
+    """Print the fitted table of a run and write its report.
+
+    Args:
+        search: The run's, as its records leave it.
+        records: Those of its space.
+        folder: Where the report goes.
+        command: The command line that ran it.
+        console: Where to print.
+    """
+    results = analyse(records, threshold=search.plan.space.training.threshold)
+    found, ends = efforts(search.plan, records), endings(search)
+    told = _write(results, folder, _about(records, command), compute=_compute(found, ends, records))
     show(results, console)
-    for sentence in [*_ends(plan, records), saved(efforts(plan, records))]:
+    for sentence in [*ends, saved(found)]:
         console.print(sentence, soft_wrap=True)
     console.print(told, soft_wrap=True)
 
@@ -88,16 +97,14 @@ def _compute_of(folder: Path) -> str:
     except StoreError:
         return ""
     ours = of_space(plan, read_records(folder))
-    return _compute(plan, ours) if len(ours) else ""
+    if ours.empty:
+        return ""
+    return _compute(efforts(plan, ours), endings(make_search(plan, finished_trials(ours))), ours)
 
 
-def _compute(plan: Plan, records: pd.DataFrame) -> str:
-    ends = bullets([f"{plain(sentence)}." for sentence in _ends(plan, records)])
-    return "\n\n".join(filter(None, [as_markdown(efforts(plan, records), records), ends]))
-
-
-def _ends(plan: Plan, records: pd.DataFrame) -> list[str]:
-    return endings(make_search(plan, finished_trials(records)))
+def _compute(found: list[Effort], ends: list[str], records: pd.DataFrame) -> str:
+    told = bullets([f"{plain(sentence)}." for sentence in ends])
+    return "\n\n".join(filter(None, [as_markdown(found, records), told]))
 
 
 def _space(folder: Path) -> dict[str, object]:

@@ -70,8 +70,8 @@ def run_space(plan: Plan, out: Path | None, *, cluster: Cluster, command: str, c
             soft_wrap=True,
         )
         return INTERRUPTED
-    conclude(plan, records, folder, command, console)
     search = make_search(plan, finished_trials(records))
+    conclude(search, records, folder, command, console)
     if isinstance(search, OptunaSearch):
         console.print("best trials of each study")
         console.print(best_trials_table(search))

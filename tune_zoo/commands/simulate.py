@@ -21,14 +21,13 @@ from tune_zoo.search_options import MinimalWidthOptions
 from tune_zoo.simulation.clock import Workers
 from tune_zoo.simulation.law_world import LawOptions
 from tune_zoo.simulation.recorded_world import RecordedWorld
-from tune_zoo.simulation.setting import Records, Setting
+from tune_zoo.simulation.setting import EXPONENTS, Records, Setting
 from tune_zoo.simulation.study import run_all
 from tune_zoo.simulation.tables import LEGEND, cost_table, finding_table
 from tune_zoo.simulation.tally import tallies
 from tune_zoo.space_file import find_space, load_space
 from tune_zoo.spec import PositiveInt
 
-EXPONENTS = (0.0, 0.5, 1.0)
 _RUNS = 20
 _PLAIN_EVERY_S = 10.0
 Checked = TypeVar("Checked", bound=Frozen)

@@ -9,7 +9,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from tune_zoo.claim import plan_of
-from tune_zoo.displays.choose import table_of
+from tune_zoo.displays.choose import display_of
 from tune_zoo.errors import StoreError
 from tune_zoo.files import replacing
 from tune_zoo.result import Status
@@ -30,7 +30,7 @@ def status(folder: Path, console: Console) -> None:
     records = read_records(folder)
     # With the lost ones among the answers: a cell that waits for nothing else shows as lost, not as left.
     search = make_search(plan, finished_trials(records, with_lost=True))
-    console.print(table_of(search))
+    console.print(display_of(search, console).standing())
     last = f", the last at {records['finished_at'].max()}" if len(records) else ""
     console.print(f"{_cells_done(search)}{len(records)} trials{last}")
     console.print("A run is writing here now." if _is_running(folder) else "No run is writing here now.")

@@ -6,9 +6,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.text import Text
 
 from tune_zoo.search.base import Search
 from tune_zoo.tables import trials
@@ -17,7 +19,10 @@ _PLAIN_EVERY_S = 20.0
 _LIVE_EVERY_S = 0.25
 
 
-class Display(ABC):
+Shown = TypeVar("Shown", bound=Search)
+
+
+class Display(ABC, Generic[Shown]):
     """Shows a search.
 
     Args:
@@ -25,11 +30,11 @@ class Display(ABC):
         console: Where.
     """
 
-    def __init__(self, search: Search, console: Console) -> None:
+    def __init__(self, search: Shown, console: Console) -> None:
         self._console = console
         self._started = time.monotonic()
         self._done_before = search.trials_done
-        self._trials = search
+        self._search = search
         self._live: Live | None = None
         self._last_drawn = 0.0
 
@@ -56,20 +61,32 @@ class Display(ABC):
         else:
             self._console.print(self.summary(), soft_wrap=True)
 
-    @abstractmethod
-    def table(self) -> RenderableType:
+    def table(self) -> Group:
         """Return what a terminal shows."""
+        return Group(self.picture(), Text(self.summary()), *self.legend())
+
+    def standing(self) -> Group:
+        """Return how far the search has come, without a clock."""
+        return Group(self.picture(), *self.legend())
+
+    @abstractmethod
+    def picture(self) -> RenderableType:
+        """Return how far the search has come, as a table."""
+
+    def legend(self) -> tuple[Text, ...]:
+        """Return what the signs of the picture mean, where it has any."""
+        return ()
 
     @abstractmethod
     def summary(self) -> str:
-        """Return the same in a line."""
+        """Return the same in a line, with what this run has run."""
 
     def _seconds(self) -> float:
         return time.monotonic() - self._started
 
     def _run(self) -> str:
         """Say how many trials this run has run, and in what time."""
-        new = self._trials.trials_done - self._done_before
+        new = self._search.trials_done - self._done_before
         return f"{trials(new)} run in {duration(self._seconds())}"
 
 

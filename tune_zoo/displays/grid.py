@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -22,22 +22,25 @@ _STYLES: dict[CellState, tuple[str, str]] = {
 }
 
 
-class GridDisplay(Display):
+class GridDisplay(Display[GridSweep]):
     """Shows a sweep: cells a mixer and length, trials done, time left."""
 
     def __init__(self, sweep: GridSweep, console: Console) -> None:
         super().__init__(sweep, console)
-        self._sweep = sweep
         self._costs = [rough_seconds(cell.trials[0]) for cell in sweep.plan.cells]
         self._cost_before = self._cost_left([state for _, state in sweep.states()])
 
-    def table(self) -> Group:
-        """Return the table of cells, its summary and its legend."""
-        return Group(cells_table(self._sweep), Text(self.summary()), legend())
+    def picture(self) -> Table:
+        """Return how many cells of each mixer and length have come how far."""
+        return cells_table(self._search)
+
+    def legend(self) -> tuple[Text]:
+        """Return what the signs of the cells mean."""
+        return (Text.assemble(*((f"{sign} {state}  ", style) for state, (sign, style) in _STYLES.items())),)
 
     def summary(self) -> str:
         """Return how many cells are done, and the time left."""
-        states = [state for _, state in self._sweep.states()]
+        states = [state for _, state in self._search.states()]
         counts = Counter(states)
         total = sum(counts.values())
         ended = total - counts["left"] - counts["running"]
@@ -77,8 +80,3 @@ def cells_table(sweep: GridSweep) -> Table:
 def _counts_text(counts: Counter[CellState]) -> Text:
     parts = [(f"{counts[state]}{sign} ", style) for state, (sign, style) in _STYLES.items() if counts[state]]
     return Text.assemble(*parts)
-
-
-def legend() -> Text:
-    """Return what the signs of `cells_table` mean."""
-    return Text.assemble(*((f"{sign} {state}  ", style) for state, (sign, style) in _STYLES.items()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
@@ -22,22 +21,22 @@ _STYLES = {
     "out of budget": "yellow",
     "exhausted": "yellow",
 }
-LEGEND = (
+_LEGEND = (
     "(16, 32] fails at 16, solves at 32; ▶ cells begun; b the exponent of d* ∝ N^b with its 95 % interval; "
     "compute as a share of the law's whole grid"
 )
 
 
-class MinimalWidthDisplay(Display):
+class MinimalWidthDisplay(Display[MinimalWidthSearch]):
     """Shows a search for minimal widths."""
 
-    def __init__(self, search: MinimalWidthSearch, console: Console) -> None:
-        super().__init__(search, console)
-        self._search = search
+    def picture(self) -> Table:
+        """Return the brackets of every law."""
+        return brackets_table(self._search)
 
-    def table(self) -> Group:
-        """Return the table of brackets, its summary and its legend."""
-        return Group(brackets_table(self._search), Text(self.summary()), Text(LEGEND, style="dim"))
+    def legend(self) -> tuple[Text]:
+        """Return how to read the brackets."""
+        return (Text(_LEGEND, style="dim"),)
 
     def summary(self) -> str:
         """Return how far every law has come, and what it took."""

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, Group
 from rich.table import Table
-from rich.text import Text
 
 from tune_zoo.displays.base import Display
 from tune_zoo.search.studies.optuna_search import OptunaSearch
 from tune_zoo.search_options import OptunaOptions
 
 
-class StudiesDisplay(Display):
+class StudiesDisplay(Display[OptunaSearch]):
     """Shows how far every study has come."""
 
-    def __init__(self, search: OptunaSearch, console: Console) -> None:
-        super().__init__(search, console)
-        self._search = search
-
-    def table(self) -> Group:
-        """Return a row a study, and the summary."""
-        return Group(studies_table(self._search), Text(self.summary()))
+    def picture(self) -> Table:
+        """Return a row a study."""
+        return studies_table(self._search)
 
     def summary(self) -> str:
         """Return how many trials have run, and how many run now."""

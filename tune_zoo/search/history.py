@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.table import CELL
 from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell, Plan
 from tune_zoo.result import Status
@@ -93,13 +94,20 @@ def finished_trials(records: pd.DataFrame, *, with_lost: bool = False) -> list[F
 def _finished(row: Mapping[Any, Any]) -> Finished:
     return Finished(
         trial_id=row["trial_id"],
-        axes=(row["mixer"], *(int(row[axis]) for axis in ("seq_len", "num_kv_pairs", "d_model", "seed"))),
+        axes=axes_of(row),
         learning_rate=float(row["learning_rate"]),
         weight_decay=float(row["weight_decay"]),
         config=json.loads(row["mixer_config"]),
         outcome=outcome_of(row),
         by_grid=bool(pd.isna(row["asked_for"])) or row["asked_for"] == "grid",
     )
+
+
+def axes_of(row: Mapping[Any, Any]) -> CellAxes:
+    """Return the cell of a row of a table of trials."""
+    mixer, *numbers = (row[axis] for axis in CELL)
+    seq_len, num_kv_pairs, d_model, seed = map(int, numbers)
+    return str(mixer), seq_len, num_kv_pairs, d_model, seed
 
 
 def outcome_of(row: Mapping[Any, Any]) -> Outcome:

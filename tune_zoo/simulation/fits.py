@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.cells import best_in_cell, solve_counts
-from analysis.minimal_width import find_minimal_width
+from analysis.cells import best_in_cell, count_grid, solve_counts
+from analysis.minimal_width import find_minimal_widths
 from analysis.posterior import fit_law
 from analysis.verdict import Verdict, judge
 from tune_zoo.plan import Plan
@@ -118,12 +118,8 @@ def _is_of(fit: Fit, counts: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _found(label: str, counts: pd.DataFrame) -> Found:
-    solved, tried = (
-        counts.pivot(index="seq_len", columns="d_model", values=values).fillna(0) for values in ("solved", "tried")
-    )
-    seq_lens, widths = [int(n) for n in solved.index], [int(d) for d in solved.columns]
-    k_NW, m_NW = solved.to_numpy(dtype=float), tried.to_numpy(dtype=float)
-    law = fit_law(k_NW, m_NW, seq_lens, widths)
-    cuts = [find_minimal_width(n, widths, k, m) for n, k, m in zip(seq_lens, k_NW, m_NW, strict=True)]
+    grid = count_grid(counts)
+    law = fit_law(grid.solved, grid.tried, grid.seq_lens, grid.widths)
+    cuts = find_minimal_widths(grid.seq_lens, grid.widths, grid.solved, grid.tried)
     low, high = law.b_interval
     return Found(label=label, b=law.b_median, low=low, high=high, sd=law.b_sd, verdict=judge(law, cuts)[0])

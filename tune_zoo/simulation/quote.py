@@ -8,10 +8,9 @@ import numpy as np
 
 from tune_zoo.plan import Plan
 from tune_zoo.simulation.law_world import LawOptions
-from tune_zoo.simulation.setting import Setting
+from tune_zoo.simulation.setting import EXPONENTS, Setting
 from tune_zoo.simulation.study import run_once
 
-EXPONENTS = (0.0, 0.5, 1.0)
 _RUNS = 3
 _ENOUGH_S = 2.0  # after which no further round of runs begins
 
@@ -35,7 +34,7 @@ def quote(plan: Plan) -> tuple[float, float]:
 def _costliest(plan: Plan) -> Plan:
     costs: dict[str, float] = {}
     for cell in plan.cells:
-        costs[cell.axes[0]] = costs.get(cell.axes[0], 0.0) + cell.flops * len(cell.trials)
+        costs[cell.axes[0]] = costs.get(cell.axes[0], 0.0) + cell.grid_flops
     label = max(costs, key=lambda name: costs[name])
     entries = [entry for entry in plan.space.mixers if entry.shown == label]
     cells = tuple(cell for cell in plan.cells if cell.axes[0] == label)

@@ -15,7 +15,7 @@ from tune_zoo.errors import SimulationError
 from tune_zoo.plan import Plan
 from tune_zoo.result import Status
 from tune_zoo.search.base import Request
-from tune_zoo.search.history import Outcome
+from tune_zoo.search.history import Outcome, axes_of
 from tune_zoo.simulation.world import World, given_up_at
 from tune_zoo.spec import CellAxes, TrialSpec
 
@@ -60,7 +60,7 @@ class RecordedWorld(World):
         self._cells: dict[CellAxes, list[_Recorded]] = {}
         trials = distinct_trials(table)
         for row in trials[~trials["lost"]].to_dict("records"):
-            self._cells.setdefault(_axes(row), []).append(_recorded(row))
+            self._cells.setdefault(axes_of(row), []).append(_recorded(row))
 
     def check(self, plan: Plan) -> None:
         """See that every cell of a plan was recorded.
@@ -100,16 +100,6 @@ class RecordedWorld(World):
 def _said(axes: CellAxes) -> str:
     mixer, seq_len, pairs, width, seed = axes
     return f"mixer {mixer}, seq_len {seq_len}, num_kv_pairs {pairs}, d_model {width}, seed {seed}"
-
-
-def _axes(row: Mapping[Any, Any]) -> CellAxes:
-    return (
-        str(row["mixer"]),
-        int(row["seq_len"]),
-        int(row["num_kv_pairs"]),
-        int(row["d_model"]),
-        int(row["seed"]),
-    )
 
 
 def _recorded(row: Mapping[Any, Any]) -> _Recorded:

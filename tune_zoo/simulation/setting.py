@@ -18,6 +18,9 @@ from tune_zoo.simulation.law_world import LawOptions, LawWorld
 from tune_zoo.simulation.recorded_world import RecordedWorld
 from tune_zoo.simulation.world import World
 
+EXPONENTS = (0.0, 0.5, 1.0)
+"""The exponents that are tried where none are given."""
+
 
 def right_verdict(exponent: float) -> Verdict:
     """Return the verdict that a law deserves, by its true exponent."""

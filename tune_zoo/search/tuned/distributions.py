@@ -96,8 +96,8 @@ def _items(tuned: Tuned) -> Iterator[tuple[str, list[Any] | Range]]:
 
 
 def _whole(name: str, values: Range) -> bool:
-    """Whether a range gives whole numbers, by the same rule as in the plan's grid."""
-    return name.startswith("config.") and all(number.is_integer() for number in values.values())
+    """Whether a range gives whole numbers, as an option of a mixer does in the plan's grid."""
+    return name.startswith("config.") and values.whole
 
 
 def _place(value: Any, values: list[Any] | Range) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.law import LawPosterior
-from analysis.minimal_width import MinimalWidth, find_minimal_width
+from analysis.minimal_width import MinimalWidth, find_minimal_width, find_minimal_widths
 from analysis.posterior import fit_law
 from analysis.running_law import Outlook, RunningLaw
 
@@ -33,7 +34,6 @@ class Counts:
         self._expected, self.running = np.zeros(shape), np.zeros(shape)
         self._running_law = RunningLaw(seq_lens, widths)
         self._stale: set[int] = set()  # lengths whose counts the running law has not seen yet
-        self._ended_law = RunningLaw(seq_lens, widths)
         self._ended_stale: set[int] = set()
         self._outlook: Outlook | None = None
         self._fit: LawPosterior | None = None
@@ -89,6 +89,11 @@ class Counts:
         """Standard deviation of the exponent once those that run are answered as expected."""
         return self._law.b_sd
 
+    @cached_property
+    def _ended_law(self) -> RunningLaw:
+        """The law by the seeds that ended alone, which only several workers ask for."""
+        return RunningLaw(self.seq_lens, self.widths)
+
     @property
     def ended_sd(self) -> float:
         """Standard deviation of the exponent by the seeds that ended alone: about that of `fit`, sooner had."""
@@ -112,4 +117,4 @@ class Counts:
 
     def minimal_widths(self) -> list[MinimalWidth]:
         """Return the interval of d* at every length."""
-        return [self.minimal_width(n) for n in range(len(self.seq_lens))]
+        return find_minimal_widths(self.seq_lens, self.widths, self.solved, self.tried)

@@ -20,7 +20,7 @@ class LawCells:
         self._declared = {cell.axes: cell for cell in cells}
         self.seq_lens = tuple(sorted({cell.axes[1] for cell in cells}))
         self.widths = tuple(sorted({cell.axes[3] for cell in cells}))
-        self.grid_flops = sum(cell.flops * len(cell.trials) for cell in cells)
+        self.grid_flops = sum(cell.grid_flops for cell in cells)
         self._first = {(cell.axes[1], cell.axes[3]): cell for cell in reversed(cells)}
         self._seeds = _seeds({cell.axes[4] for cell in cells}, max_seeds)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 
+from analysis.cells import law_labels
 from tune_zoo.plan import Cell, Plan
 from tune_zoo.search.base import Request, Search
 from tune_zoo.search.history import Finished, Outcome
@@ -76,11 +76,11 @@ def laws_of(plan: Plan) -> Iterator[tuple[str, list[Cell]]]:
         The label of each law, as `analysis` makes it, and its cells, by length, width and seed.
     """
     order = {entry.shown: place for place, entry in enumerate(plan.space.mixers)}
-    cells = sorted(plan.cells, key=lambda cell: (order[cell.axes[0]], cell.axes))
-    for mixer, group in groupby(cells, key=lambda cell: cell.axes[0]):
-        own = list(group)
-        if len({cell.axes[1:3] for cell in own}) == len({cell.axes[1] for cell in own}):
-            yield mixer, own
-        else:
-            for pairs in sorted({cell.axes[2] for cell in own}):
-                yield f"{mixer}, k = {pairs}", [cell for cell in own if cell.axes[2] == pairs]
+    labels = law_labels(cell.axes[:3] for cell in plan.cells)
+    laws: dict[tuple[str, str], list[Cell]] = {}
+    for (mixer, _), label in sorted(labels.items(), key=lambda item: (order[item[0][0]], item[0][1])):
+        laws.setdefault((mixer, label), [])
+    for cell in sorted(plan.cells, key=lambda cell: cell.axes):
+        mixer, _, pairs = cell.axes[:3]
+        laws[mixer, labels[mixer, pairs]].append(cell)
+    yield from ((label, cells) for (_, label), cells in laws.items())
