@@ -13,24 +13,24 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from analysis.accuracy_figure import figure_accuracy
     from analysis.errors import AnalysisError
-    from analysis.fit_result import FitResult
-    from analysis.law import LawPosterior, Line
-    from analysis.law_figure import figure_minimal_width
-    from analysis.learning_rate_figure import figure_learning_rate
-    from analysis.length_posterior import LengthPosterior
-    from analysis.minimal_width import Censoring, MinimalWidth, find_minimal_width
-    from analysis.output import write
-    from analysis.posterior import fit_law
-    from analysis.read import read_table
-    from analysis.report import write_report
-    from analysis.solve_rate_figure import figure_solve_rate
-    from analysis.state_figure import figure_state_size
-    from analysis.summary import Analysis, analyse
-    from analysis.table import DEFAULT_THRESHOLD, Status
-    from analysis.verdict import Verdict
-    from analysis.widths import minimal_widths
+    from analysis.figures.accuracy import figure_accuracy
+    from analysis.figures.learning_rate import figure_learning_rate
+    from analysis.figures.minimal_width import figure_minimal_width
+    from analysis.figures.solve_rate import figure_solve_rate
+    from analysis.figures.state_size import figure_state_size
+    from analysis.law.law_posterior import LawPosterior, Line
+    from analysis.law.length_posterior import LengthPosterior
+    from analysis.law.minimal_width import Censoring, MinimalWidth, find_minimal_width
+    from analysis.law.posterior import fit_law
+    from analysis.law.verdict import Verdict
+    from analysis.report.output import write
+    from analysis.report.report import write_report
+    from analysis.results.fit_result import FitResult
+    from analysis.results.summary import Analysis, analyse
+    from analysis.results.widths import minimal_widths
+    from analysis.tables.columns import DEFAULT_THRESHOLD, Status
+    from analysis.tables.read import read_table
 
 __all__ = [
     "DEFAULT_THRESHOLD",
@@ -59,29 +59,29 @@ __all__ = [
 ]
 
 _HOMES = {
-    "DEFAULT_THRESHOLD": "table",
-    "Analysis": "summary",
+    "DEFAULT_THRESHOLD": "tables.columns",
+    "Analysis": "results.summary",
     "AnalysisError": "errors",
-    "Censoring": "minimal_width",
-    "FitResult": "fit_result",
-    "LawPosterior": "law",
-    "LengthPosterior": "length_posterior",
-    "Line": "law",
-    "MinimalWidth": "minimal_width",
-    "Status": "table",
-    "Verdict": "verdict",
-    "analyse": "summary",
-    "figure_accuracy": "accuracy_figure",
-    "figure_learning_rate": "learning_rate_figure",
-    "figure_minimal_width": "law_figure",
-    "figure_solve_rate": "solve_rate_figure",
-    "figure_state_size": "state_figure",
-    "find_minimal_width": "minimal_width",
-    "fit_law": "posterior",
-    "minimal_widths": "widths",
-    "read_table": "read",
-    "write": "output",
-    "write_report": "report",
+    "Censoring": "law.minimal_width",
+    "FitResult": "results.fit_result",
+    "LawPosterior": "law.law_posterior",
+    "LengthPosterior": "law.length_posterior",
+    "Line": "law.law_posterior",
+    "MinimalWidth": "law.minimal_width",
+    "Status": "tables.columns",
+    "Verdict": "law.verdict",
+    "analyse": "results.summary",
+    "figure_accuracy": "figures.accuracy",
+    "figure_learning_rate": "figures.learning_rate",
+    "figure_minimal_width": "figures.minimal_width",
+    "figure_solve_rate": "figures.solve_rate",
+    "figure_state_size": "figures.state_size",
+    "find_minimal_width": "law.minimal_width",
+    "fit_law": "law.posterior",
+    "minimal_widths": "results.widths",
+    "read_table": "tables.read",
+    "write": "report.output",
+    "write_report": "report.report",
 }
 
 

@@ -12,12 +12,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from analysis.errors import AnalysisError
-from analysis.fit_result import sentences
-from analysis.read import read_table
-from analysis.report import write_report
-from analysis.summary import Analysis, analyse
-from analysis.table import DEFAULT_THRESHOLD
-from analysis.widths import widths_grid
+from analysis.report.report import write_report
+from analysis.results.fit_result import sentences
+from analysis.results.summary import Analysis, analyse
+from analysis.results.widths import widths_grid
+from analysis.tables.columns import DEFAULT_THRESHOLD
+from analysis.tables.read import read_table
 
 HEADING = "How wide must a model be to recall, at each sequence length?"
 BEHIND = ("numpy", "scipy", "pandas")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr
 
-from analysis.minimal_width import find_minimal_widths
-from analysis.posterior import fit_law
-from analysis.verdict import MAX_SD, judge
+from analysis.law.minimal_width import find_minimal_widths
+from analysis.law.posterior import fit_law
+from analysis.law.verdict import MAX_SD, judge
 from tune_zoo.simulation.law_world import LawOptions
 from tune_zoo.simulation.setting import right_verdict
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from minimal_width_runs import plan_of
 
-from analysis.minimal_width import MinimalWidth, find_minimal_width
-from analysis.posterior import fit_law
+from analysis.law.minimal_width import MinimalWidth, find_minimal_width
+from analysis.law.posterior import fit_law
 from tune_zoo.search.width.cell_course import CellCourse
 from tune_zoo.search.width.confirmation import Length, Wanted, wanted_at
 from tune_zoo.search.width.counts import Counts

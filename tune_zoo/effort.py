@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from analysis.markdown import table
+from analysis.report.markdown import table
 from tune_zoo.plan import Plan
 from tune_zoo.tables import percent, trials
 

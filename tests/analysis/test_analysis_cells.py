@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from analysis_tables import trials
 
-from analysis.cells import best_in_cell, solve_counts
+from analysis.tables.cells import best_in_cell, solve_counts
 
 
 def counted(*rows: dict, threshold: float = 0.9) -> tuple[int, int, int]:

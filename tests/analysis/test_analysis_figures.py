@@ -10,12 +10,13 @@ from analysis_tables import read_data, table_of
 from figure_checks import lay_out, overlaps
 from matplotlib import _pylab_helpers
 
-from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, output, write
-from analysis.accuracy_figure import accuracy_panels, draw_accuracy
-from analysis.law_figure import draw_law, law_panels
-from analysis.looks import looks
-from analysis.output import render
-from analysis.style import spread
+from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, write
+from analysis.figures.accuracy import accuracy_panels, draw_accuracy
+from analysis.figures.looks import looks
+from analysis.figures.minimal_width import draw_law, law_panels
+from analysis.figures.style import spread
+from analysis.report import output
+from analysis.report.output import render
 
 
 @pytest.fixture(scope="module")

@@ -12,12 +12,13 @@ from figure_checks import legends_in_the_way, overlaps
 from matplotlib import _pylab_helpers
 from rate_tables import RATES, sweep
 
-from analysis import AnalysisError, analyse, figure_learning_rate, output
-from analysis.learning_rate_figure import draw_rates, width_looks
-from analysis.learning_rate_panels import MOST_PANELS, rate_panels
-from analysis.looks import looks
-from analysis.output import render
-from analysis.report import report_text, write_report
+from analysis import AnalysisError, analyse, figure_learning_rate
+from analysis.figures.learning_rate import draw_rates, width_looks
+from analysis.figures.learning_rate_panels import MOST_PANELS, rate_panels
+from analysis.figures.looks import looks
+from analysis.report import output
+from analysis.report.output import render
+from analysis.report.report import report_text, write_report
 
 EIGHTEEN = tuple(f"mixer_{i:02}" for i in range(18))
 NEW_FILES = {"learning_rate.png", "learning_rate.svg", "learning_rates.csv"}

@@ -7,8 +7,8 @@ from analysis_tables import read_data, table_of, trials
 from rate_tables import RATES, sweep
 
 from analysis import analyse
-from analysis.cells import distinct_trials
-from analysis.learning_rates import best_by_rate, edge_notes, rate_points, tuned
+from analysis.tables.cells import distinct_trials
+from analysis.tables.learning_rates import best_by_rate, edge_notes, rate_points, tuned
 
 
 def points_of(*curves, seeds=1, **same):

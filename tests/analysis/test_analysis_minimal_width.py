@@ -6,9 +6,9 @@ from analysis_tables import cut
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.cross_check import least_squares
 from analysis.errors import CountsError
-from analysis.minimal_width import Censoring, find_minimal_width
+from analysis.law.cross_check import least_squares
+from analysis.law.minimal_width import Censoring, find_minimal_width
 
 WIDTHS = [8, 16, 32, 64, 128]
 

@@ -13,8 +13,8 @@ from scipy import integrate, stats
 from scipy.special import ndtr
 
 from analysis.errors import CountsError
-from analysis.length_posterior import length_posteriors
-from analysis.posterior import fit_joint, fit_law
+from analysis.law.length_posterior import length_posteriors
+from analysis.law.posterior import fit_joint, fit_law
 
 SIGMA = (0.05, 0.1, 0.2, 0.35, 0.6)
 LAPSE = (0.02, 0.08, 0.16, 0.3)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import AnalysisError, analyse, write_report
-from analysis.markdown import plain, table, verbatim
-from analysis.report import report_text
+from analysis.report.markdown import plain, table, verbatim
+from analysis.report.report import report_text
 
 ABOUT = {"command": "tune_zoo run a_*.yaml", "space": "name: a\naxes:\n  seed: [0]\n"}
 
@@ -127,7 +127,7 @@ def test_nothing_is_written_before_all_is_composed(published, tmp_path, monkeypa
     def fail(*_, **__):
         raise RuntimeError("no font")
 
-    monkeypatch.setattr("analysis.report.report_text", fail)
+    monkeypatch.setattr("analysis.report.report.report_text", fail)
     with pytest.raises(RuntimeError, match="no font"):
         write_report(published, tmp_path / "out", heading="?")
     assert not (tmp_path / "out").exists()

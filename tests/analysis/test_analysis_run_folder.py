@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import AnalysisError, analyse, read_table
-from analysis.run_folder import _one_a_trial
+from analysis.tables.run_folder import _one_a_trial
 
 EARLY, LATE = "2026-11-29T10:00:00.000+00:00", "2026-11-29T11:30:00.000+00:00"
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from analysis.errors import CountsError
-from analysis.posterior import fit_law
-from analysis.running_law import Outlook, RunningLaw
+from analysis.law.posterior import fit_law
+from analysis.law.running_law import Outlook, RunningLaw
 
 Floats = NDArray[np.float64]
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from analysis_tables import HALF_OCTAVES, SEQ_LENS, draw_counts
 
-from analysis.minimal_width import find_minimal_width
-from analysis.posterior import fit_law
-from analysis.verdict import Verdict, judge
+from analysis.law.minimal_width import find_minimal_width
+from analysis.law.posterior import fit_law
+from analysis.law.verdict import Verdict, judge
 
 RUNS = 250
 

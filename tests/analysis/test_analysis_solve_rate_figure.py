@@ -10,11 +10,12 @@ from figure_checks import lay_out, legends_in_the_way, overlaps
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from analysis import analyse, figure_solve_rate, output
-from analysis.looks import looks
-from analysis.report import write_report
-from analysis.solve_rate_figure import shade, solve_panels
-from analysis.solve_rates import cell_edges, solve_rates
+from analysis import analyse, figure_solve_rate
+from analysis.figures.looks import looks
+from analysis.figures.solve_rate import shade, solve_panels
+from analysis.report import output
+from analysis.report.report import write_report
+from analysis.results.solve_rates import cell_edges, solve_rates
 
 EIGHTEEN = tuple(f"mixer_{i:02}" for i in range(18))
 

@@ -12,12 +12,13 @@ from analysis_tables import read_data, table_of, trials
 from figure_checks import legends_in_the_way, overlaps
 from matplotlib import _pylab_helpers
 
-from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, figure_state_size, output
+from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, figure_state_size
 from analysis.__main__ import main
-from analysis.looks import looks
-from analysis.output import render
-from analysis.report import report_text, write_report
-from analysis.state_figure import state_panels
+from analysis.figures.looks import looks
+from analysis.figures.state_size import state_panels
+from analysis.report import output
+from analysis.report.output import render
+from analysis.report.report import report_text, write_report
 
 EIGHTEEN = (
     "attention", "base_conv", "based", "delta_net", "gated_delta_net", "gla", "h3", "hybrid", "hyena",

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis import AnalysisError, analyse
-from analysis.cells import best_in_cell, distinct_trials
-from analysis.states import best_by_state, pareto_front, state_points
+from analysis.tables.cells import best_in_cell, distinct_trials
+from analysis.tables.states import best_by_state, pareto_front, state_points
 
 ACCURACY = st.one_of(st.sampled_from([0.0, 0.5, 1.0, np.nan]), st.floats(0.0, 1.0))
 POINTS = st.lists(st.tuples(st.integers(0, 8), ACCURACY), max_size=24)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from analysis import DEFAULT_THRESHOLD, FitResult, Verdict, analyse, minimal_widths
 from analysis.errors import AnalysisError
-from analysis.fit_result import sentences
-from analysis.law_figure import law_panels
+from analysis.figures.minimal_width import law_panels
+from analysis.results.fit_result import sentences
 
 
 @pytest.fixture(scope="module")

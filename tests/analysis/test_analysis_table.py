@@ -6,8 +6,8 @@ import pytest
 from analysis_tables import table_of
 
 from analysis.errors import CellValueError, ColumnError, EmptyTableError, TableFileError, ThresholdError
-from analysis.read import read_table
-from analysis.table import Status, check_table, check_threshold
+from analysis.tables.columns import Status, check_table, check_threshold
+from analysis.tables.read import read_table
 
 
 @pytest.fixture

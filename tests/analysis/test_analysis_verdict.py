@@ -8,12 +8,12 @@ from analysis_tables import cut
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.advice import next_trials
-from analysis.law import LawPosterior
-from analysis.nuisance import nuisance_grid
-from analysis.posterior import B
+from analysis.law.law_posterior import LawPosterior
+from analysis.law.nuisance import nuisance_grid
+from analysis.law.posterior import B
+from analysis.law.verdict import Verdict, judge
+from analysis.results.advice import next_trials
 from analysis.text import interval, listed, number, odds
-from analysis.verdict import Verdict, judge
 
 
 def law_at(mean, sd):
@@ -74,7 +74,7 @@ def test_undetermined(law, widths, said):
 
 def test_an_interval_that_holds_both_is_undetermined(monkeypatch):
     # With sd ≤ .15 it cannot happen on a bell; the rule says it all the same.
-    monkeypatch.setattr("analysis.verdict.MAX_SD", 1.0)
+    monkeypatch.setattr("analysis.law.verdict.MAX_SD", 1.0)
     assert judge(law_at(0.5, 0.4), BRACKETED) == (
         Verdict.UNDETERMINED,
         f"the 95 % interval {interval(law_at(0.5, 0.4).b_interval)} holds both 0 and 1",

@@ -13,7 +13,7 @@ import pytest
 from simulating import plan_of
 
 from analysis import analyse
-from analysis.verdict import Verdict
+from analysis.law.verdict import Verdict
 from tune_zoo.plan import Plan
 from tune_zoo.search.choose import make_search
 from tune_zoo.simulation.clock import Workers, run_search

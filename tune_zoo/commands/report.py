@@ -11,8 +11,8 @@ from rich.console import Console
 
 import tune_zoo
 from analysis import DEFAULT_THRESHOLD, Analysis, analyse, read_table, write_report
-from analysis.fit_result import sentences
-from analysis.markdown import bullets, plain
+from analysis.report.markdown import bullets, plain
+from analysis.results.fit_result import sentences
 from tune_zoo.claim import plan_of
 from tune_zoo.effort import Effort, as_markdown, efforts, saved
 from tune_zoo.endings import endings

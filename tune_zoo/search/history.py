@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.table import CELL
+from analysis.tables.columns import CELL
 from tune_zoo.choice import Choice
 from tune_zoo.plan import Cell, Plan
 from tune_zoo.result import Status

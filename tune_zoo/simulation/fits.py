@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.cells import best_in_cell, count_grid, solve_counts
-from analysis.minimal_width import find_minimal_widths
-from analysis.posterior import fit_law
-from analysis.verdict import Verdict, judge
+from analysis.law.minimal_width import find_minimal_widths
+from analysis.law.posterior import fit_law
+from analysis.law.verdict import Verdict, judge
+from analysis.tables.cells import best_in_cell, count_grid, solve_counts
 from tune_zoo.plan import Plan
 from tune_zoo.search.width.minimal_width import laws_of
 from tune_zoo.simulation.clock import Ended

@@ -1,7 +1,7 @@
 """A world that keeps to a law: minimal widths d*(N) ∝ N^b, seeds that solve by chance around them.
 
-Each seed solves with probability γ + (1 − γ − λ) Φ((ln d − ln d*(N)) / σ), the model of `analysis.posterior`. All
-is drawn by name from the seed of the world: the truth behind a trial hangs on no other trial.
+Each seed solves with probability γ + (1 − γ − λ) Φ((ln d − ln d*(N)) / σ), the model of `analysis.law.posterior`.
+All is drawn by name from the seed of the world: the truth behind a trial hangs on no other trial.
 """
 
 from __future__ import annotations

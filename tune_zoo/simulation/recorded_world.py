@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.cells import distinct_trials
+from analysis.tables.cells import distinct_trials
 from tune_zoo.errors import SimulationError
 from tune_zoo.plan import Plan
 from tune_zoo.result import Status
@@ -51,7 +51,7 @@ class RecordedWorld(World):
         solved_share: Share of its steps that a trial that solves takes, where the table has no steps.
 
     Raises:
-        AnalysisError: The table breaks a rule of `analysis.table.check_table`.
+        AnalysisError: The table breaks a rule of `analysis.tables.columns.check_table`.
     """
 
     def __init__(self, table: pd.DataFrame, *, source: str, solved_share: float = 1.0) -> None:

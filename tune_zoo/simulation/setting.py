@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from analysis.cells import distinct_trials
-from analysis.table import CELL
-from analysis.verdict import Verdict
+from analysis.law.verdict import Verdict
+from analysis.tables.cells import distinct_trials
+from analysis.tables.columns import CELL
 from tune_zoo.cost import flops
 from tune_zoo.plan import Plan
 from tune_zoo.simulation.clock import Cost, Workers

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from analysis.verdict import MAX_SD, Verdict
+from analysis.law.verdict import MAX_SD, Verdict
 from tune_zoo.search_options import MinimalWidthOptions
 from tune_zoo.simulation.fits import Found, fits_of
 from tune_zoo.simulation.law_world import LawOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from analysis.minimal_width import MinimalWidth
+from analysis.law.minimal_width import MinimalWidth
 from tune_zoo.search.width.counts import Floats
 
 _WIDE = 1.4  # times the minimal width: far enough over it that most failures there are lapses

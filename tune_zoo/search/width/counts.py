@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.law import LawPosterior
-from analysis.minimal_width import MinimalWidth, find_minimal_width, find_minimal_widths
-from analysis.posterior import fit_law
-from analysis.running_law import Outlook, RunningLaw
+from analysis.law.law_posterior import LawPosterior
+from analysis.law.minimal_width import MinimalWidth, find_minimal_width, find_minimal_widths
+from analysis.law.posterior import fit_law
+from analysis.law.running_law import Outlook, RunningLaw
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from analysis.verdict import MAX_EDGE_MASS, MIN_BRACKETED
+from analysis.law.verdict import MAX_EDGE_MASS, MIN_BRACKETED
 from tune_zoo.choice import Choice
 from tune_zoo.cost import flops_spent
 from tune_zoo.patience import step_limit

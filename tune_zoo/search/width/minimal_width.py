@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
-from analysis.cells import law_labels
+from analysis.tables.cells import law_labels
 from tune_zoo.plan import Cell, Plan
 from tune_zoo.search.base import Request, Search
 from tune_zoo.search.history import Finished, Outcome

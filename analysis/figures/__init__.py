@@ -1,0 +1,1 @@
+"""The figures, one file each: collect what is shown, then draw it."""

@@ -1,0 +1,104 @@
+"""What figure 4 shows: accuracy against learning rate, by sequence mixer and length, and by width."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.figures.curves import Dots, Floats
+from analysis.results.summary import Analysis
+from analysis.tables.learning_rates import RATE, tuned
+
+MOST_PANELS = 12
+"""Panels up to which every length is shown; beyond, the shortest and the longest of every mixer."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RateSeries:
+    """One width in one panel.
+
+    Attributes:
+        d_model: The width.
+        means: Learning rates, rising, and mean accuracies over seeds, shape (R,); NaN where all diverged.
+        weight: Share of the seeds of the width that tried each learning rate, shape (R,).
+        compared: Whether each learning rate is compared with others, shape (R,); all seeds tried it.
+        joined: Whether each learning rate is one of several cells, so that a line may go through, shape (R,).
+        seeds: Learning rate and accuracy of every seed.
+        best: Place of the best learning rate; None where there is none.
+        edge: −1 or 1 where the best is the lowest or the highest that the mixer tried, else 0.
+    """
+
+    d_model: int
+    means: Dots
+    weight: Floats
+    compared: NDArray[np.bool_]
+    joined: NDArray[np.bool_]
+    seeds: Dots
+    best: int | None
+    edge: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RatePanel:
+    """One sequence mixer, length and number of pairs, with every width tried there."""
+
+    mixer: str
+    seq_len: int
+    num_kv_pairs: int
+    series: tuple[RateSeries, ...]
+
+
+def rate_panels(analysis: Analysis) -> tuple[RatePanel, ...]:
+    """Collect what the figure shows, mixer by mixer, from its shortest length to its longest.
+
+    Args:
+        analysis: The results of a table.
+
+    Returns:
+        One panel a (mixer, seq_len, num_kv_pairs) where some cell tried two learning rates; of more than
+        `MOST_PANELS`, the first and the last of every mixer.
+    """
+    keys = tuned(analysis.rates)
+    if len(keys) > MOST_PANELS:
+        ends = [keys.drop_duplicates("mixer", keep=keep) for keep in ("first", "last")]
+        keys = keys.loc[sorted({*ends[0].index, *ends[1].index})]
+    names = list(keys)
+    points, seeds = (dict(list(rows.groupby(names))) for rows in (analysis.rate_points, analysis.rates))
+    return tuple(_panel(key, points[key], seeds[key]) for key in keys.itertuples(index=False, name=None))
+
+
+def _panel(key: tuple[str, int, int], points: pd.DataFrame, seeds: pd.DataFrame) -> RatePanel:
+    mixer, seq_len, pairs = key
+    own = dict(list(seeds.groupby("d_model")))
+    return RatePanel(
+        mixer=mixer,
+        seq_len=seq_len,
+        num_kv_pairs=pairs,
+        series=tuple(_series(int(str(d)), rows, own[d]) for d, rows in points.groupby("d_model", sort=True)),
+    )
+
+
+def _series(d_model: int, points: pd.DataFrame, seeds: pd.DataFrame) -> RateSeries:
+    tried = (points["seeds"] + points["diverged"]).to_numpy(dtype=float)
+    best = np.flatnonzero(points["best"])
+    place = int(best[0]) if best.size else None
+    edge = 0
+    if place is not None and points["at_edge"].iloc[place]:
+        edge = -1 if place == 0 else 1
+    return RateSeries(
+        d_model=d_model,
+        means=_dots(points),
+        weight=tried / tried.max(),
+        compared=points["compared"].to_numpy(dtype=bool),
+        joined=points["repeated"].to_numpy(dtype=bool),
+        seeds=_dots(seeds),
+        best=place,
+        edge=edge,
+    )
+
+
+def _dots(rows: pd.DataFrame) -> Dots:
+    return rows[RATE].to_numpy(dtype=float), rows["accuracy"].to_numpy(dtype=float)

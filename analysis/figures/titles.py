@@ -1,0 +1,40 @@
+"""Titles of panels that belong to one sequence mixer: its name in its colour, never wider than the panel."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+
+from analysis.figures.looks import short
+from analysis.figures.style import INK
+
+_LETTERS = 24
+
+
+def mixer_title(ax: Axes, label: str, color: str, below: str = "") -> None:
+    """Write the name of a mixer or fit over a panel.
+
+    Args:
+        ax: The panel.
+        label: The name; a long one loses its middle.
+        color: Colour of the mixer.
+        below: A second line, in plain ink; none if empty.
+    """
+    name = label.rpartition(":")[2]
+    if len(name) > _LETTERS:
+        name = f"{name[: _LETTERS // 2]}…{name[1 - _LETTERS // 2 :]}"
+    ax.set_title(short(name), color=color, fontweight="bold", pad=19 if below else None)
+    caption(ax, below)
+
+
+def caption(ax: Axes, text: str) -> None:
+    """Write a line in plain ink between a panel and its title."""
+    ax.annotate(
+        text,
+        xy=(0, 1),
+        xycoords="axes fraction",
+        xytext=(0, 4),
+        textcoords="offset points",
+        color=INK,
+        fontsize="small",
+        va="bottom",
+    )

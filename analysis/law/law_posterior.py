@@ -1,0 +1,149 @@
+"""The posterior of the law d* ∝ N^b: its exponent, its odds, its line and the chance that a width solves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.law.nuisance import Nuisance
+
+Floats = NDArray[np.float64]
+
+LEVEL = 0.95
+TAILS = ((1.0 - LEVEL) / 2.0, 0.5, (1.0 + LEVEL) / 2.0)
+_NOTHING = 1e-10
+_BIN = 0.02
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line:
+    """The law's line with its 95 % band: widths (not logarithms) at some lengths, shape (L,) each."""
+
+    seq_len: Floats
+    low: Floats
+    median: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LawPosterior:
+    """Joint posterior of (α, b) in ln d*(N) = α + b · (ln N − center).
+
+    Attributes:
+        seq_lens: The lengths of the fit.
+        center: Mean of ln N over them.
+        alpha: Grid of ln d* at the mean length, shape (A,).
+        b: Grid of the exponent, shape (B,).
+        mass: Posterior probabilities, shape (A, B), sum 1.
+        nuisance: Combinations of (σ, λ, γ, τ), shape (C,).
+        nuisance_mass: Their posterior probabilities, shape (C,), sum 1.
+    """
+
+    seq_lens: tuple[int, ...]
+    center: float
+    alpha: Floats
+    b: Floats
+    mass: Floats
+    nuisance: Nuisance
+    nuisance_mass: Floats
+
+    @property
+    def b_mass(self) -> Floats:
+        """Marginal posterior probabilities of b, shape (B,)."""
+        marginal: Floats = self.mass.sum(axis=0)
+        return marginal
+
+    @property
+    def b_median(self) -> float:
+        """Posterior median of b."""
+        return self.b_quantile(0.5)
+
+    @property
+    def b_interval(self) -> tuple[float, float]:
+        """Central 95 % interval of b."""
+        return self.b_quantile(TAILS[0]), self.b_quantile(TAILS[2])
+
+    @property
+    def b_sd(self) -> float:
+        """Posterior standard deviation of b."""
+        mean = float(self.b_mass @ self.b)
+        return float(np.sqrt(self.b_mass @ (self.b - mean) ** 2))
+
+    @property
+    def edge_mass(self) -> float:
+        """Probability of the two outermost points of the grid of b: large when b may lie outside it."""
+        return float(self.b_mass[0] + self.b_mass[-1])
+
+    @property
+    def odds_constant(self) -> float:
+        """Odds of b = 0 against a free exponent: posterior over prior density (Savage and Dickey)."""
+        return self._odds(0.0)
+
+    @property
+    def odds_linear(self) -> float:
+        """Odds of b = 1 against a free exponent, likewise."""
+        return self._odds(1.0)
+
+    def b_quantile(self, probability: float) -> float:
+        """Quantile of b, its mass spread evenly over each grid step."""
+        return grid_quantile(self.b, self.b_mass, probability)
+
+    def _odds(self, exponent: float) -> float:
+        density = self.b_mass
+        return float(np.interp(exponent, self.b, density) / density.mean())
+
+    def line(self, seq_lens: Sequence[float] | Floats) -> Line:
+        """Median and 95 % band of exp(α + b · (ln N − center)), inside the tried lengths or beyond.
+
+        Args:
+            seq_lens: Lengths N, shape (L,), positive.
+
+        Returns:
+            Widths of shape (L,). The scatter u_N of a single length is not in the band.
+        """
+        n_L = np.asarray(seq_lens, dtype=float)
+        row, column = np.nonzero(self.mass > _NOTHING)
+        weight_P, alpha_P, b_P = self.mass[row, column], self.alpha[row], self.b[column]
+        rows = [_tails(alpha_P + b_P * (np.log(n) - self.center), weight_P) for n in n_L]
+        low, median, high = np.exp(np.asarray(rows).reshape(-1, 3)).T
+        return Line(seq_len=n_L, low=low, median=median, high=high)
+
+    def solve_probability(self, seq_len: float, width: float) -> Floats:
+        """Probability that a new seed solves, for each (α, b), with everything else averaged out.
+
+        Args:
+            seq_len: Length N, tried or not.
+            width: Width d_model.
+
+        Returns:
+            Probabilities, shape (A, B); their mean under `mass` is the prediction.
+        """
+        line_AB = self.alpha[:, None] + self.b * (np.log(seq_len) - self.center)
+        margin_AB = np.log(width) - line_AB
+        # A function of the margin alone, so it is tabulated once and not at A · B · C points.
+        table_T = np.linspace(margin_AB.min(), margin_AB.max(), 512)
+        table: Floats = np.interp(margin_AB, table_T, self.nuisance.response(table_T) @ self.nuisance_mass)
+        return table
+
+
+def grid_quantile(grid: Floats, mass: Floats, probability: float) -> float:
+    """Quantile of a mass on an even grid, each point's mass spread evenly over its step."""
+    half = (grid[1] - grid[0]) / 2.0
+    edges = np.append(grid - half, grid[-1] + half)
+    return float(np.interp(probability, np.append(0.0, np.cumsum(mass) / mass.sum()), edges))
+
+
+def _tails(values: Floats, weights: Floats) -> list[float]:
+    # Points of a grid, projected, come in clumps; split between neighbouring bins they make a smooth band.
+    place = (values - values.min()) / _BIN
+    left = place.astype(np.int64)
+    right = place - left
+    size = int(left.max()) + 2
+    mass = np.zeros(size)
+    mass += np.bincount(left, weights * (1.0 - right), size)
+    mass += np.bincount(left + 1, weights * right, size)
+    grid = np.asarray(np.arange(size) * _BIN + values.min(), dtype=np.float64)
+    return [grid_quantile(grid, mass, tail) for tail in TAILS]

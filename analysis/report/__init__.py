@@ -1,0 +1,1 @@
+"""Results as files: figures, tables and a report."""

@@ -1,0 +1,142 @@
+"""What a reader must know of the table behind a fit, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis.law.cross_check import CrossCheck
+from analysis.law.minimal_width import MinimalWidth
+from analysis.results.fit_result import TIED
+from analysis.tables.cells import POINT
+from analysis.tables.columns import Status
+from analysis.tables.learning_rates import edge_notes
+from analysis.text import listed
+
+FIXED = ["task", "vocab_size", "num_passes", "query_distribution", "num_layers", "state_mixer", "positions"]
+"""Columns that should hold one value in a fit: the best is taken over them, for they are no axes."""
+
+
+def fit_notes(
+    cells: pd.DataFrame,
+    counts: pd.DataFrame,
+    widths: Sequence[MinimalWidth],
+    check: CrossCheck | None,
+    threshold: float,
+    *,
+    unsized: pd.DataFrame,
+    by_rate: pd.DataFrame,
+) -> list[str]:
+    """Collect the notes of one fit.
+
+    Args:
+        cells: The best trial of every cell, of all fits.
+        counts: The points of this fit.
+        widths: Its interval of d* at each length.
+        check: Its least squares, if any.
+        threshold: Accuracy at or over which a cell is solved.
+        unsized: The trials that the figure of state sizes leaves out, of all fits.
+        by_rate: What `analysis.tables.learning_rates.rate_points` returns, of all fits.
+
+    Returns:
+        The notes; empty when there is nothing to know.
+    """
+    own = cells.merge(counts[POINT], on=POINT)
+    return [
+        *_tied(counts),
+        *_missing(counts),
+        *_diverged(own),
+        *_lapses(counts, widths),
+        *(f"not monotone at seq_len {width.seq_len}: {width.note}" for width in widths if width.note),
+        *_stopped_early(own, threshold),
+        *_given_up(own, threshold),
+        *_pooled(own),
+        *_dropped(check),
+        *_unsized(unsized.merge(counts[POINT], on=POINT)),
+        *edge_notes(by_rate.merge(counts[POINT], on=POINT), threshold),
+    ]
+
+
+def _tied(counts: pd.DataFrame) -> list[str]:
+    low, high = counts["num_kv_pairs"].min(), counts["num_kv_pairs"].max()
+    return [f"{TIED} (num_kv_pairs runs from {low} to {high})"] if low < high else []
+
+
+def _missing(counts: pd.DataFrame) -> list[str]:
+    lost, all_cells = int(counts["missing"].sum()), int((counts["tried"] + counts["missing"]).sum())
+    return [f"{lost} of {all_cells} cells are missing, since a trial of theirs was lost"] if lost else []
+
+
+def _diverged(own: pd.DataFrame) -> list[str]:
+    without = own["accuracy"].isna() & ~own["lost"]
+    stopped = without & (_statuses(own) == Status.GIVEN_UP)
+    diverged = without & ~stopped
+    said = []
+    if diverged.any():
+        said.append(f"{diverged.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged")
+    if stopped.any():
+        said.append(
+            f"{stopped.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged or was "
+            "stopped by a scheduler, which does not say that the width is too small"
+        )
+    return said
+
+
+def _given_up(own: pd.DataFrame, threshold: float) -> list[str]:
+    if "threshold" not in own:
+        return []
+    aimed_at = pd.to_numeric(own["threshold"], errors="coerce")
+    doubtful = (_statuses(own) == Status.GIVEN_UP) & (own["accuracy"] < threshold) & (aimed_at > threshold)
+    if not doubtful.any():
+        return []
+    return [
+        f"{doubtful.sum()} cells count as unsolved although their best trials were only given up on "
+        f"{aimed_at[doubtful].max():g}, and might have reached {threshold:g}: d* may be smaller; run the space "
+        "at this threshold"
+    ]
+
+
+def _statuses(own: pd.DataFrame) -> pd.Series[str]:
+    return own["status"].astype(str) if "status" in own else pd.Series("", index=own.index)
+
+
+def _lapses(counts: pd.DataFrame, widths: Sequence[MinimalWidth]) -> list[str]:
+    cuts = {width.seq_len: width.upper or np.inf for width in widths}
+    over = counts["d_model"] >= counts["seq_len"].map(cuts)
+    failed = int((counts["tried"] - counts["solved"])[over].sum())
+    lucky = int(counts["solved"][~over].sum())
+    said = []
+    if failed:
+        said.append(f"{failed} of {counts['tried'][over].sum()} seeds at or over d* failed (lapses)")
+    if lucky:
+        said.append(f"{lucky} of {counts['tried'][~over].sum()} seeds under d* solved (by luck)")
+    return said
+
+
+def _stopped_early(own: pd.DataFrame, threshold: float) -> list[str]:
+    early = own[(_statuses(own) == Status.SOLVED) & (own["accuracy"] < threshold)]
+    if early.empty:
+        return []
+    return [
+        f"{len(early)} cells count as unsolved although their best trials stopped as solved, at accuracies from "
+        f"{early['accuracy'].min():.3f}: train to a target over the threshold {threshold:g}"
+    ]
+
+
+def _pooled(own: pd.DataFrame) -> list[str]:
+    several = [name for name in FIXED if name in own and own[name].nunique() > 1]
+    return [f"{name} takes several values, and the best over them was taken" for name in several]
+
+
+def _dropped(check: CrossCheck | None) -> list[str]:
+    if check is None or not check.dropped:
+        return []
+    return [f"least squares dropped seq_len {listed(check.dropped)}, where d* is censored"]
+
+
+def _unsized(own: pd.DataFrame) -> list[str]:
+    if own.empty:
+        return []
+    return [f"{len(own)} trials with an accuracy but no state size are left out of the figure of state sizes"]

@@ -1,0 +1,156 @@
+"""From trials to cells: the best over tuned values, then solved of tried seeds at a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from analysis.tables.columns import CELL, check_table, check_threshold
+
+POINT = [axis for axis in CELL if axis != "seed"]
+
+OUTCOMES = frozenset(
+    (
+        "lost", "status", "accuracy", "accuracy_per_sequence", "validation_accuracy", "loss", "steps",
+        "examples_seen", "examples_to_solve", "num_params", "state_size", "message", "error", "learning_curve",
+        "seconds", "finished_at", "device", "num_threads", "node", "flops", "asked_for",
+    )
+)  # fmt: skip
+"""Columns that say what came of a trial, when and where; all others say what it was."""
+
+
+def distinct_trials(table: pd.DataFrame) -> pd.DataFrame:
+    """Check a table and keep every trial once.
+
+    The same trial twice: the later row wins, because a trial that is run again was lost or wrong the first time.
+    Two rows are the same trial if they share their `trial_id`, or, in a table without, every column that is not
+    an outcome, and no two state sizes are known of them: another state is another model.
+
+    Args:
+        table: One trial a row, as `check_table` takes it.
+
+    Returns:
+        The rows that stand, as `check_table` returns them, in their order.
+
+    Raises:
+        AnalysisError: The table breaks a rule of `check_table`.
+    """
+    checked = check_table(table)
+    return checked[~_identity(checked).duplicated(keep="last")]
+
+
+def best_in_cell(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the best trial of every cell of a table; see `distinct_trials` and `best_of`."""
+    return best_of(distinct_trials(table))
+
+
+def best_of(trials: pd.DataFrame) -> pd.DataFrame:
+    """Keep the best trial of every cell, over all its rows, so that every tuned value is tuned over.
+
+    Args:
+        trials: What `distinct_trials` returns.
+
+    Returns:
+        One row a cell, ordered by its axes: the columns of its best trial (accuracy NaN where every finished
+        trial diverged), and `lost`, whether a trial of the cell was lost for good.
+    """
+    lost = trials.groupby(CELL, sort=True)["lost"].any()
+    ranked = trials.sort_values("accuracy", ascending=False, kind="stable", na_position="last")
+    best = ranked.drop_duplicates(CELL).drop(columns="lost").merge(lost.reset_index(), on=CELL)
+    return best.sort_values(CELL, kind="stable", ignore_index=True)
+
+
+def _identity(checked: pd.DataFrame) -> pd.DataFrame:
+    if "trial_id" in checked and checked["trial_id"].notna().all():
+        return checked[["trial_id"]]
+    names = [str(name) for name in checked.columns if name not in OUTCOMES]
+    # As text, since a column may hold lists, which have no hash.
+    settings = checked[names].astype(str)
+    if "state_size" not in checked:
+        return settings
+    alike = settings.groupby(names, sort=False, dropna=False).ngroup()
+    # A lost trial may not have told its state; it is that of the next row with the same settings, its repetition.
+    state = checked["state_size"].groupby(alike).bfill().groupby(alike).ffill()
+    return pd.DataFrame({"alike": alike, "state_size": state})
+
+
+def solve_counts(cells: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """Count the seeds that solved at every point (mixer, seq_len, num_kv_pairs, d_model).
+
+    A cell in which nothing solved and a trial was lost is missing, not failed: the lost trial might have
+    solved.
+
+    Args:
+        cells: What `best_in_cell` returns.
+        threshold: Accuracy at or over which a cell is solved, in (0, 1].
+
+    Returns:
+        One row a point, with `solved` of `tried` seeds and the number of `missing` ones.
+
+    Raises:
+        ThresholdError: The threshold is outside (0, 1].
+    """
+    threshold = check_threshold(threshold)
+    solved = cells["accuracy"] >= threshold
+    missing = ~solved & cells["lost"]
+    marked = cells[POINT].assign(solved=solved, tried=~missing, missing=missing)
+    return marked.groupby(POINT, sort=True)[["solved", "tried", "missing"]].sum().astype(int).reset_index()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountGrid:
+    """The counts of one law as arrays.
+
+    Attributes:
+        seq_lens: Its lengths, rising, shape (N,).
+        widths: Its widths, rising, shape (W,).
+        solved: Seeds that solved, shape (N, W).
+        tried: Seeds tried, shape (N, W); 0 where none was.
+    """
+
+    seq_lens: list[int]
+    widths: list[int]
+    solved: NDArray[np.float64]
+    tried: NDArray[np.float64]
+
+
+def count_grid(counts: pd.DataFrame) -> CountGrid:
+    """Lay out the counts of one law.
+
+    Args:
+        counts: Rows of `solve_counts`, of one mixer and with one number of pairs at each length.
+    """
+    solved, tried = (
+        counts.pivot(index="seq_len", columns="d_model", values=values).fillna(0) for values in ("solved", "tried")
+    )
+    return CountGrid(
+        seq_lens=[int(n) for n in solved.index],
+        widths=[int(d) for d in solved.columns],
+        solved=solved.to_numpy(dtype=float),
+        tried=tried.to_numpy(dtype=float),
+    )
+
+
+def law_labels(points: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], str]:
+    """Name the law to which each mixer and number of pairs belongs.
+
+    A mixer has one law, or one a number of pairs where lengths and pairs are crossed.
+
+    Args:
+        points: Every (mixer, seq_len, num_kv_pairs).
+
+    Returns:
+        (mixer, num_kv_pairs) → `base_conv` or `base_conv, k = 4`, in the order of the names and numbers.
+    """
+    known = sorted(set(points))
+    lengths = {(mixer, seq_len) for mixer, seq_len, _ in known}
+    labels = {}
+    for mixer, pairs in sorted({(mixer, pairs) for mixer, _, pairs in known}):
+        own = sum(name == mixer for name, _, _ in known)
+        tied = own == sum(name == mixer for name, _ in lengths)
+        labels[mixer, pairs] = mixer if tied else f"{mixer}, k = {pairs}"
+    return labels
