@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from analysis.law.posterior import fit_law
     from analysis.law.verdict import Verdict
     from analysis.report.output import write
-    from analysis.report.report import write_report
+    from analysis.report.writing import write_report
     from analysis.results.fit_result import FitResult
     from analysis.results.summary import Analysis, analyse
     from analysis.results.widths import minimal_widths
@@ -81,7 +81,7 @@ _HOMES = {
     "minimal_widths": "results.widths",
     "read_table": "tables.read",
     "write": "report.output",
-    "write_report": "report.report",
+    "write_report": "report.writing",
 }
 
 

@@ -1,36 +1,35 @@
-"""Command line: `python -m analysis TABLE --out DIR [--threshold T]`."""
+"""Command line: `python -m analysis TABLE --out DIR`."""
 
 from __future__ import annotations
 
 import argparse
 import io
-import platform
 import shlex
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
+from analysis.about import versions
+from analysis.asking import Question
 from analysis.errors import AnalysisError
-from analysis.report.report import write_report
+from analysis.report.writing import write_report
 from analysis.results.fit_result import sentences
-from analysis.results.summary import Analysis, analyse
+from analysis.results.summary import Analysis
 from analysis.results.widths import widths_grid
-from analysis.tables.columns import DEFAULT_THRESHOLD
-from analysis.tables.read import read_table
 
 HEADING = "How wide must a model be to recall, at each sequence length?"
-BEHIND = ("numpy", "scipy", "pandas")
 
-EXAMPLE = """example:
+EXAMPLE = """examples:
+  python -m analysis example:zoology_figure2 --out published
   python -m analysis results/quickstart --out figures --threshold 0.95
+  python -m analysis wandb.csv --out figures --columns mixer=model.name,d_model=model.width,accuracy=test/accuracy
 
-Columns of TABLE: mixer, seq_len, num_kv_pairs, d_model, accuracy; learning_rate, seed, status and
-state_size where known.
+Columns of TABLE: mixer, seq_len, num_kv_pairs, d_model, accuracy; learning_rate, seed, status, state_size,
+accuracy_per_sequence and learning_curve where known. --columns maps those of another tool: OWN=THEIRS for a
+column, OWN:=VALUE for a value that all rows share.
 A results folder holds records.jsonl and records/*.json, and may be that of a run that is still going on.
-Files written: report.md; accuracy, minimal_width and solve_rate, each as .png and .svg; minimal_widths.csv,
-solve_rates.csv, fits.csv and .json; where state sizes are known, state_size.png, .svg and .csv; where a cell
-tried several learning rates, learning_rate.png and .svg and learning_rates.csv."""
+Files written: report.html, which holds everything; report.md; each figure as .png and .svg, with its data as .csv
+and a variant for dark pages under dark/; tables as .csv; fits.json."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,15 +41,23 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
-        "table", metavar="TABLE", type=Path, help="a .csv, .parquet or .jsonl file, or the results folder of a run"
+        "table",
+        metavar="TABLE",
+        help="a .csv, .parquet or .jsonl file, the results folder of a run, or example:NAME",
     )
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder for the report")
     command.add_argument(
         "--threshold",
-        metavar="T",
-        type=float,
-        default=DEFAULT_THRESHOLD,
-        help="accuracy at or over which a cell is solved, over 0 and at most 1 (default: %(default)s)",
+        metavar="T1,T2,…",
+        help="accuracy at or over which a cell is solved, over 0 and at most 1 (default: 0.99, or the example's "
+        "own); after a comma, others to compare it with",
+    )
+    command.add_argument("--per-sequence", action="store_true", help="count whole sequences rather than queries")
+    command.add_argument("--columns", metavar="MAP", help="where the columns are in a table of another tool")
+    command.add_argument(
+        "--predict",
+        metavar="N1,N2,…",
+        help="lengths at which to predict minimal widths (default: twice and four times the longest)",
     )
     return command
 
@@ -69,16 +76,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A terminal without Unicode shows ? for ∝ rather than a traceback.
             stream.reconfigure(errors="replace")
     options = parser().parse_args(arguments)
+    question = Question(
+        table=options.table,
+        columns=options.columns,
+        thresholds=options.threshold,
+        per_sequence=options.per_sequence,
+        seq_lens=options.predict,
+    )
     try:
-        analysis = analyse(read_table(options.table), options.threshold)
-        files = write_report(analysis, options.out, heading=HEADING, about=_about(options))
+        about = {"command": _command(arguments), **question.source(), "versions": ", ".join(versions())}
+        analysis = question.answer()
+        write_report(analysis, options.out, heading=HEADING, about=about)
     except AnalysisError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
     sys.stdout.write(f"{overview(analysis)}\n\n")
     for sentence in sentences(analysis.fits):
         sys.stdout.write(f"{sentence}.\n")
-    sys.stdout.write(f"\nWrote {', '.join(file.name for file in files)} to {options.out}\n")
+    sys.stdout.write(f"\nreport: {options.out / 'report.html'}\n")
     return 0
 
 
@@ -87,13 +102,8 @@ def overview(analysis: Analysis) -> str:
     return f"minimal width d*, accuracy at least {analysis.threshold:g}\n{widths_grid(analysis.fits).to_string()}"
 
 
-def _about(options: argparse.Namespace) -> dict[str, str]:
-    command = ["python", "-m", "analysis", options.table, "--out", options.out, "--threshold", options.threshold]
-    versions = [f"{name} {version(name)}" for name in BEHIND]
-    return {
-        "command": shlex.join(map(str, command)),
-        "versions": ", ".join([f"Python {platform.python_version()}", *versions]),
-    }
+def _command(arguments: Sequence[str] | None) -> str:
+    return shlex.join(["python", "-m", "analysis", *(sys.argv[1:] if arguments is None else arguments)])
 
 
 if __name__ == "__main__":

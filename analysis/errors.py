@@ -6,6 +6,8 @@ AnalysisError (ValueError)
 ├── CellValueError      a value in the table breaks a rule
 ├── EmptyTableError     the table has no rows
 ├── ThresholdError      the threshold is outside (0, 1]
+├── LengthsError        a minimal width is asked for at a length that cannot be
+├── ComparisonError     there is nothing to compare
 ├── CountsError         arrays of counts handed to a fit do not fit together
 └── OutputError         the results cannot be written to the folder
 """
@@ -33,6 +35,14 @@ class EmptyTableError(AnalysisError):
 
 class ThresholdError(AnalysisError):
     """The threshold is outside (0, 1]."""
+
+
+class LengthsError(AnalysisError):
+    """A minimal width is asked for at a length that cannot be."""
+
+
+class ComparisonError(AnalysisError):
+    """There is nothing to compare."""
 
 
 class CountsError(AnalysisError):

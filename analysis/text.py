@@ -20,6 +20,13 @@ def interval(ends: tuple[float, float]) -> str:
     return f"[{number(ends[0])}, {number(ends[1])}]"
 
 
+def chance(probability: float) -> str:
+    """`0.36`, `under 0.01` or `over 0.99`."""
+    if probability < 0.01:
+        return "under 0.01"
+    return "over 0.99" if probability > 0.99 else f"{probability:.2f}"
+
+
 def odds(ratio: float) -> str:
     """`1:60`, `12:1`, `under 1:1000` or `over 1000:1`."""
     if ratio < 1e-3:
@@ -33,7 +40,7 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}".removesuffix(".0")
 
 
-def listed(items: Iterable[object]) -> str:
+def listed(items: Iterable[object], word: str = "and") -> str:
     """`64`, `64 and 128`, or `64, 128 and 256`."""
     words = [str(item) for item in items]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {word} {words[-1]}"

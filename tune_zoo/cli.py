@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 import tune_zoo
 from analysis.errors import AnalysisError
 from tune_zoo import cli_options as opt
+from tune_zoo.cli_results import app as results
 from tune_zoo.errors import TuneZooError
+from tune_zoo.terminal import command, console
 
 app = typer.Typer(
     name="tune_zoo",
@@ -36,7 +36,7 @@ def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
 ) -> None:
     if version:
-        _console().print(tune_zoo.__version__)
+        console().print(tune_zoo.__version__)
         raise typer.Exit
 
 
@@ -76,10 +76,8 @@ def run(
 
     overrides = [*(settings or []), *_resources(cpus_per_trial, gpus_per_trial)]
     cluster = Cluster(address=address, num_cpus=num_cpus, max_concurrent=max_concurrent)
-    command = shlex.join(["tune_zoo", *sys.argv[1:]])
-    raise typer.Exit(
-        run_space(planned(space, overrides, search), out, cluster=cluster, command=command, console=_console())
-    )
+    plan = planned(space, overrides, search)
+    raise typer.Exit(run_space(plan, out, cluster=cluster, command=command(), console=console()))
 
 
 def _resources(cpus: float | None, gpus: str | None) -> list[str]:
@@ -92,7 +90,7 @@ def plan(space: opt.Space, search: opt.SearchKind = None, settings: opt.Settings
     """Show what a search space would train and its cost: cells, trials, FLOPs, rough hours. Runs nothing."""
     from tune_zoo.commands.plan import planned, show_plan
 
-    show_plan(planned(space, settings or [], search), _console())
+    show_plan(planned(space, settings or [], search), console())
 
 
 @app.command()
@@ -133,8 +131,7 @@ def simulate(
     what = wanted(search=search, exponent=exponent, workers=workers, runs=runs, table=table, loss=loss, jobs=jobs)
     law = {"shortest_width": shortest_width, "sigma": sigma, "lapse": lapse, "guess": guess, "scatter": scatter}
     law["solved_share"] = solved_share
-    told = Console(stderr=True, markup=False, highlight=False, emoji=False)
-    simulate_space(space, settings or [], what, law, as_json=as_json, console=_console(), told=told)
+    simulate_space(space, settings or [], what, law, as_json=as_json, console=console(), told=console(stderr=True))
 
 
 @app.command()
@@ -174,54 +171,7 @@ def train(
         "seed": seed,
     }
     spec = described(axes, settings or [])
-    raise typer.Exit(train_one(spec, device=device, num_threads=num_threads, as_json=as_json, console=_console()))
-
-
-@app.command()
-def status(folder: opt.Folder) -> None:
-    """Show how far a run has come, from anywhere that sees its folder, also while it runs."""
-    from tune_zoo.commands.status import status as show
-
-    show(folder, _console())
-
-
-@app.command()
-def fit(
-    table: Annotated[
-        Path, typer.Argument(help="A run's folder, or a CSV, Parquet or JSON-lines table of trials.")
-    ],
-    threshold: opt.Threshold = None,
-    as_json: opt.AsJson = False,
-) -> None:
-    """Fit the law of minimal width to a run or to any table, at any threshold, and print the verdicts."""
-    from tune_zoo.commands.report import fit as fit_table
-
-    fit_table(table, threshold=threshold, as_json=as_json, console=_console())
-
-
-@app.command()
-def report(folder: opt.Folder, threshold: opt.Threshold = None) -> None:
-    """Write the figures, `report.md` and `fits.json` of a run into its folder `report/`."""
-    from tune_zoo.commands.report import report as write
-
-    write(folder, threshold=threshold, console=_console())
-
-
-@app.command()
-def export(
-    folder: opt.Folder,
-    form: Annotated[opt.Format, typer.Option("--format", help="The form of the table.")] = opt.Format.CSV,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            help="The file to write. [default: trials.csv or .parquet in the folder]", show_default=False
-        ),
-    ] = None,
-) -> None:
-    """Write the records of a run as one table, a row a trial, for a notebook or another program."""
-    from tune_zoo.commands.status import export as write
-
-    write(folder, ending=form.value, to=to, console=_console())
+    raise typer.Exit(train_one(spec, device=device, num_threads=num_threads, as_json=as_json, console=console()))
 
 
 @app.command()
@@ -237,7 +187,7 @@ def spaces(
     if schema:
         typer.echo(json_schema_text())
     else:
-        _console().print(spaces_table())
+        console().print(spaces_table())
 
 
 @app.command()
@@ -245,7 +195,7 @@ def mixers() -> None:
     """List the sequence mixers and their options."""
     from tune_zoo.commands.listing import mixers_table
 
-    _console().print(mixers_table())
+    console().print(mixers_table())
 
 
 @app.command()
@@ -253,7 +203,7 @@ def tasks() -> None:
     """List the tasks and their options."""
     from tune_zoo.commands.listing import tasks_table
 
-    _console().print(tasks_table())
+    console().print(tasks_table())
 
 
 @app.command()
@@ -268,13 +218,10 @@ def constructions(
     """
     from tune_zoo.commands.constructions import constructions as show
 
-    raise typer.Exit(show(num_rows=rows, seed=seed, console=_console()))
+    raise typer.Exit(show(num_rows=rows, seed=seed, console=console()))
 
 
-def _console() -> Console:
-    return Console(
-        markup=False, highlight=False, emoji=False
-    )  # labels and paths are the user's, and may hold brackets
+app.add_typer(results)
 
 
 def main() -> None:

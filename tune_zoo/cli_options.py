@@ -20,9 +20,39 @@ Space = Annotated[
     str, typer.Argument(help="A search space: the path of a YAML file, or a name that `tune_zoo spaces` lists.")
 ]
 Folder = Annotated[Path, typer.Argument(help="The results folder of a run, finished or not.")]
+Table = Annotated[
+    str,
+    typer.Argument(
+        help="A run's folder; a CSV, Parquet or JSON-lines table of trials; or `example:zoology_figure2`.",
+    ),
+]
 Threshold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="T1,T2,…",
+        help="The accuracy that counts as solved, and after a comma others to compare it with. [default: the "
+        "run's own, or 0.99]",
+        show_default=False,
+    ),
+]
+OneThreshold = Annotated[
     float | None,
-    typer.Option(help="The accuracy that counts as solved. [default: the run's own, or 0.99]", show_default=False),
+    typer.Option(help="The accuracy that counts as solved. [default: the runs' own]", show_default=False),
+]
+PerSequence = Annotated[
+    bool, typer.Option("--per-sequence", help="Count whole sequences as right rather than queries.")
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MAP",
+        help="Where the columns are in another tool's table: `OWN=THEIRS`, or `OWN:=VALUE` for all rows, with "
+        "commas between; such as `mixer=model.name,d_model=model.width,num_kv_pairs:=4`.",
+    ),
+]
+Predict = Annotated[
+    str | None,
+    typer.Option(metavar="N1,N2,…", help="Sequence lengths at which to predict minimal widths, by every law."),
 ]
 Settings = Annotated[
     list[str] | None,

@@ -5,6 +5,7 @@
     │   └── SpaceError             a search-space file is missing, malformed or inconsistent
     ├── MixerError                 a sequence mixer is unknown, or cannot be built at that size
     ├── StoreError                 a results folder holds something else than this run's records
+    ├── ReportError                a report has nowhere to go, or nothing to be of
     ├── ClusterError               Ray cannot be reached, or cannot place the trials
     └── SimulationError            a simulation is asked for what its world cannot tell
 
@@ -35,6 +36,10 @@ class MixerError(TuneZooError):
 
 class StoreError(TuneZooError):
     """A results folder holds something else than this run's records."""
+
+
+class ReportError(TuneZooError):
+    """A report has nowhere to go, or nothing to be of."""
 
 
 class ClusterError(TuneZooError):

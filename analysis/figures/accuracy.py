@@ -24,7 +24,8 @@ from analysis.figures.curves import (
 )
 from analysis.figures.legends import convention_handles, place_legends
 from analysis.figures.looks import Look, looks, short
-from analysis.figures.style import INK, QUIET, SPARE_WIDTH, house_style, panels, powers_of_two, spread
+from analysis.figures.style import SPARE_WIDTH, house_style, name_axes, panels, powers_of_two, spread
+from analysis.figures.theme import PRINT, Theme
 from analysis.law.minimal_width import Censoring, MinimalWidth
 from analysis.results.summary import Analysis
 
@@ -68,16 +69,17 @@ class AccuracyPanel:
     series: tuple[Series, ...]
 
 
-def figure_accuracy(analysis: Analysis) -> Figure:
+def figure_accuracy(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
     """Draw accuracy against width, one panel a sequence length.
 
     Args:
         analysis: The results of a table.
+        theme: The ground.
 
     Returns:
         A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
     """
-    return draw_accuracy(accuracy_panels(analysis), analysis.threshold)
+    return draw_accuracy(accuracy_panels(analysis), analysis.threshold, theme=theme)
 
 
 def accuracy_panels(analysis: Analysis) -> tuple[AccuracyPanel, ...]:
@@ -122,22 +124,23 @@ def _series(mixer: str, cells: pd.DataFrame, width: MinimalWidth) -> Series:
     )
 
 
-def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float) -> Figure:
+def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float, *, theme: Theme = PRINT) -> Figure:
     """Draw the panels.
 
     Args:
         shown: What `accuracy_panels` collected; at least one panel.
         threshold: Accuracy at or over which a cell is solved.
+        theme: The ground.
 
     Returns:
         A figure on its own Agg canvas.
     """
-    look = looks(series.mixer for panel in shown for series in panel.series)
+    look = looks((series.mixer for panel in shown for series in panel.series), theme)
     widths = sorted({int(d) for panel in shown for series in panel.series for d in series.d_model})
     view = (widths[0] / 2**0.4, widths[-1] * 2**0.4) if widths else (1.0, 2.0)
     lanes = len(look) if len(look) > _SHADED else 0
     top = _LANES_FROM + _LANE * lanes - 0.02
-    with house_style():
+    with house_style(theme):
         keys = [(panel.seq_len, panel.num_kv_pairs) for panel in shown]
         figure, axes = panels(len(shown), panel_columns(keys), stretch=max(1.0, top / _USUAL_TOP))
         axes[0].set_xscale("log", base=2)
@@ -145,22 +148,27 @@ def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float) -> Figure:
         axes[0].set_ylim(-0.04, top)
         axes[0].set_yticks(np.linspace(0.0, 1.0, 5))
         for ax, panel in zip(axes, shown, strict=True):
-            _draw_panel(ax, panel, look, threshold, view)
+            _draw_panel(ax, panel, look, theme, threshold=threshold, view=view)
             powers_of_two(ax.xaxis, *view, widths, most=7)
-        figure.supxlabel("width d_model", fontsize="medium", color=INK)
-        figure.supylabel("accuracy", fontsize="medium", color=INK)
+        name_axes(figure, theme, x="width d_model", y="accuracy")
         named = _names_fit(shown, look)
         if named:
             _name_mixers(figure, axes, shown[-1], look)
-        place_legends(figure, {} if named else look, _conventions(shown, threshold, shaded=not lanes))
+        place_legends(figure, {} if named else look, _conventions(shown, threshold, theme, shaded=not lanes))
     return figure
 
 
 def _draw_panel(
-    ax: Axes, panel: AccuracyPanel, look: dict[str, Look], threshold: float, view: tuple[float, float]
+    ax: Axes,
+    panel: AccuracyPanel,
+    look: dict[str, Look],
+    theme: Theme,
+    *,
+    threshold: float,
+    view: tuple[float, float],
 ) -> None:
     ax.set_title(f"N = {panel.seq_len}, k = {panel.num_kv_pairs}")
-    draw_references(ax, threshold, panel.num_kv_pairs)
+    draw_references(ax, threshold, panel.num_kv_pairs, theme)
     lane = {name: _LANES_FROM + _LANE * place for place, name in enumerate(sorted(look, reverse=True))}
     for series in panel.series:
         style = look[series.mixer]
@@ -215,16 +223,16 @@ def _name_mixers(figure: Figure, axes: Sequence[Axes], panel: AccuracyPanel, loo
     gap = _LABEL_GAP * (high - low)
     heights = spread(ends, gap, low + gap, high - gap)
     for series, height in zip(panel.series, heights, strict=True):
-        color = look[series.mixer].color
+        own = look[series.mixer]
         label = last.annotate(
             short(series.mixer),
             xy=(series.line_d_model[-1], series.line_accuracy[-1]),
             xytext=(1.04, height),
             textcoords=last.get_yaxis_transform(),
-            color=color,
+            color=own.words,
             fontweight="bold",
             va="center",
-            arrowprops={**_LEADER, "color": color},
+            arrowprops={**_LEADER, "color": own.color},
             annotation_clip=False,
         )
         # In the layout, the names would widen the last column of a grid only; the room is made for all instead.
@@ -236,16 +244,17 @@ def _name_mixers(figure: Figure, axes: Sequence[Axes], panel: AccuracyPanel, loo
         engine.set(rect=(0.0, 0.0, 1.0 - room / figure.get_figwidth(), 1.0))
 
 
-def _conventions(shown: Sequence[AccuracyPanel], threshold: float, *, shaded: bool) -> list[Artist]:
+def _conventions(shown: Sequence[AccuracyPanel], threshold: float, theme: Theme, *, shaded: bool) -> list[Artist]:
     interval: Artist = (
-        Patch(color=QUIET, alpha=0.3, label="interval of d*")
+        Patch(color=theme.quiet, alpha=0.3, label="interval of d*")
         if shaded
-        else Line2D([], [], color=QUIET, linewidth=2.6, label="interval of d* (arrow: open end)")
+        else Line2D([], [], color=theme.quiet, linewidth=2.6, label="interval of d* (arrow: open end)")
     )
     series = [one for panel in shown for one in panel.series]
     return convention_handles(
         threshold,
         [interval],
+        theme,
         seeds=any(one.d_model.size > one.line_d_model.size for one in series),
         diverged=any(np.isnan(one.accuracy).any() for one in series),
     )

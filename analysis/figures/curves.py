@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from analysis.figures.looks import Look
-from analysis.figures.style import COLUMNS, INK, QUIET
+from analysis.figures.style import COLUMNS
+from analysis.figures.theme import Theme
 
 Floats = NDArray[np.float64]
 Dots = tuple[Floats, Floats]
@@ -38,10 +40,20 @@ def panel_columns(keys: Collection[tuple[int, int]]) -> int | None:
     return len(lengths) if full and 1 < len(lengths) <= COLUMNS else None
 
 
-def draw_references(ax: Axes, threshold: float, num_kv_pairs: int) -> None:
+def mixer_columns(mixers: Sequence[str]) -> int | None:
+    """Panels in a row, given the mixer of each: whole mixers where all have as many; None where that is open."""
+    counts = set(Counter(mixers).values())
+    lengths = max(counts)
+    if len(counts) > 1 or lengths == 1 or lengths > COLUMNS:
+        return None
+    # Two mixers of two panels each share a row once there are many.
+    return lengths * (2 if 2 * lengths <= COLUMNS and len(mixers) > 2 * COLUMNS else 1)
+
+
+def draw_references(ax: Axes, threshold: float, num_kv_pairs: int, theme: Theme) -> None:
     """Draw the threshold and the accuracy of a guess among the values in the context."""
-    ax.axhline(threshold, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-    ax.axhline(1.0 / num_kv_pairs, color=QUIET, linewidth=0.9, linestyle=":", zorder=1)
+    ax.axhline(threshold, color=theme.ink, linewidth=0.8, linestyle="--", zorder=1)
+    ax.axhline(1.0 / num_kv_pairs, color=theme.quiet, linewidth=0.9, linestyle=":", zorder=1)
 
 
 def draw_curve(ax: Axes, look: Look, *, means: Dots, seeds: Dots, several: bool, crowded: bool) -> None:

@@ -3,44 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from analysis.errors import ColumnError
-from analysis.figures.curves import CROWD, Floats, draw_markers, draw_references, marker_area
+from analysis.figures.curves import CROWD, Floats, draw_markers, draw_references, marker_area, mixer_columns
 from analysis.figures.learning_rate_panels import RatePanel, RateSeries, rate_panels
-from analysis.figures.legends import convention_handles, place_legends
+from analysis.figures.legends import convention_handles, handle, place_legends
 from analysis.figures.looks import Look, looks
-from analysis.figures.style import COLUMNS, INK, QUIET, house_style, panels, powers_of_ten
+from analysis.figures.style import house_style, name_axes, panels, powers_of_ten
+from analysis.figures.theme import PRINT, Theme
 from analysis.figures.titles import mixer_title
+from analysis.figures.width_looks import named_widths, unnamed_handles, width_looks
 from analysis.results.summary import Analysis
 
-_NAMED = 8
-_SOME_NAMED = 6
 _RING = 62.0
 _CROWDED_RING = 0.6
 _ARROW_GAP = 9.0
 _LEAST_SPAN = 4.0
 _ROOM = 0.12
 _LABELS = 4
-_PALE = 0.8
 
 
-def figure_learning_rate(analysis: Analysis) -> Figure:
+def figure_learning_rate(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
     """Draw accuracy against learning rate, one panel a mixer and length, one line a width.
 
     Args:
         analysis: The results of a table in which some cell tried two learning rates.
+        theme: The ground.
 
     Returns:
         A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
@@ -54,73 +51,37 @@ def figure_learning_rate(analysis: Analysis) -> Figure:
             "A figure of learning rates needs a cell with two of them in the column 'learning_rate'; got a table "
             "without any. Sweep the learning rate."
         )
-    return draw_rates(shown, analysis.threshold)
+    return draw_rates(shown, analysis.threshold, theme=theme)
 
 
-def draw_rates(shown: Sequence[RatePanel], threshold: float) -> Figure:
+def draw_rates(shown: Sequence[RatePanel], threshold: float, *, theme: Theme = PRINT) -> Figure:
     """Draw the panels.
 
     Args:
         shown: What `rate_panels` collected; at least one panel.
         threshold: Accuracy at or over which a cell is solved.
+        theme: The ground.
 
     Returns:
         A figure on its own Agg canvas.
     """
     series = [one for panel in shown for one in panel.series]
-    look = width_looks(one.d_model for one in series)
-    mixers = looks(panel.mixer for panel in shown)
-    with house_style():
-        figure, axes = panels(len(shown), _columns(shown))
+    look = width_looks((one.d_model for one in series), theme)
+    mixers = looks((panel.mixer for panel in shown), theme)
+    with house_style(theme):
+        figure, axes = panels(len(shown), mixer_columns([panel.mixer for panel in shown]))
         _scale(axes, np.concatenate([one.seeds[0] for one in series]))
         axes[0].set_ylim(-0.04, 1.06)
         axes[0].set_yticks(np.linspace(0.0, 1.0, 5))
         for ax, panel in zip(axes, shown, strict=True):
-            draw_references(ax, threshold, panel.num_kv_pairs)
+            draw_references(ax, threshold, panel.num_kv_pairs, theme)
             for one in panel.series:
-                _draw_series(ax, one, look[one.d_model], crowded=len(panel.series) > CROWD)
+                _draw_series(ax, one, look[one.d_model], theme, crowded=len(panel.series) > CROWD)
             below = f"N = {panel.seq_len}, k = {panel.num_kv_pairs}"
-            mixer_title(ax, panel.mixer, mixers[panel.mixer].color, below)
-        figure.supxlabel("learning rate", fontsize="medium", color=INK)
-        figure.supylabel("accuracy", fontsize="medium", color=INK)
-        place_legends(figure, _named(look), _conventions(series, threshold, len(look)))
+            mixer_title(ax, panel.mixer, mixers[panel.mixer], theme, below)
+        name_axes(figure, theme, x="learning rate", y="accuracy")
+        place_legends(figure, named_widths(look), _conventions(series, threshold, theme, len(look)))
     return figure
-
-
-def _columns(shown: Sequence[RatePanel]) -> int | None:
-    """Panels in a row: whole mixers where each has as many panels; None where that is open."""
-    count = [sum(other.mixer == panel.mixer for other in shown) for panel in shown]
-    lengths = count[0]
-    if len(set(count)) > 1 or lengths == 1 or lengths > COLUMNS:
-        return None
-    # Two mixers of two panels each share a row once there are many.
-    return lengths * (2 if 2 * lengths <= COLUMNS and len(shown) > 2 * COLUMNS else 1)
-
-
-def width_looks(widths: Iterable[int]) -> dict[int, Look]:
-    """Give every width its look: a colour the darker the wider.
-
-    Args:
-        widths: Widths in any order, each as often as it likes.
-
-    Returns:
-        The look of every width, rising.
-    """
-    rising = sorted(set(widths))
-    tone = colormaps["viridis"]
-    shades = np.linspace(_PALE if len(rising) > 1 else 0.4, 0.0, len(rising))
-    return {
-        width: Look(color=to_hex(tone(float(shade))), marker="o", filled=True)
-        for width, shade in zip(rising, shades, strict=True)
-    }
-
-
-def _named(look: dict[int, Look]) -> dict[str, Look]:
-    """The widths that the legend names: all, or some from the narrowest to the widest."""
-    widths = list(look)
-    if len(widths) > _NAMED:
-        widths = [widths[round(place)] for place in np.linspace(0, len(widths) - 1, _SOME_NAMED)]
-    return {f"d_model = {width}": look[width] for width in widths}
 
 
 def _scale(axes: Sequence[Axes], rates: Floats) -> None:
@@ -149,7 +110,7 @@ def _label_rates(axis: Axis, low: float, high: float) -> None:
     powers_of_ten(axis, low, high)
 
 
-def _draw_series(ax: Axes, one: RateSeries, look: Look, *, crowded: bool) -> None:
+def _draw_series(ax: Axes, one: RateSeries, look: Look, theme: Theme, *, crowded: bool) -> None:
     rates, means = one.means
     width = 1.0 if crowded else 1.4
     # Dotted through all that several cells tried, and solid between what the same seeds tried.
@@ -162,54 +123,59 @@ def _draw_series(ax: Axes, one: RateSeries, look: Look, *, crowded: bool) -> Non
     diverged = one.seeds[0][np.isnan(one.seeds[1])]
     ax.scatter(diverged, np.zeros(diverged.size), color=look.color, marker="x", s=14, zorder=5)
     if one.best is not None:
-        _mark_best(ax, (rates[one.best], means[one.best]), one.edge, look, crowded=crowded)
+        _mark_best(ax, (rates[one.best], means[one.best]), one.edge, look, theme, crowded=crowded)
 
 
 def _markers(ax: Axes, one: RateSeries, look: Look, *, crowded: bool) -> None:
     area = marker_area(look, crowded=crowded)
     rates, means = one.means
-    for chosen, face, rim in ((one.compared, look.color, "white"), (~one.compared, "white", look.color)):
+    for chosen, face, rim in ((one.compared, look.color, look.paper), (~one.compared, look.paper, look.color)):
         sizes = area * one.weight[chosen]
         ax.scatter(rates[chosen], means[chosen], s=sizes, facecolor=face, edgecolor=rim, linewidth=0.6, zorder=5)
 
 
-def _mark_best(ax: Axes, at: tuple[float, float], edge: int, look: Look, *, crowded: bool) -> None:
+def _mark_best(ax: Axes, at: tuple[float, float], edge: int, look: Look, theme: Theme, *, crowded: bool) -> None:
     """A ring, and at the edge of what was tried an arrowhead beside it that points to where nobody looked."""
     # The marker again, over those of other widths: what a ring holds must be its own width.
     draw_markers(ax, look, (np.asarray(at[:1]), np.asarray(at[1:])), crowded=crowded, zorder=6)
     size, width = (_RING * _CROWDED_RING, 0.5) if crowded else (_RING, 0.9)
-    ax.scatter(*at, s=size, facecolor="none", edgecolor="black", linewidth=width, zorder=7)
+    ax.scatter(*at, s=size, facecolor="none", edgecolor=theme.strong, linewidth=width, zorder=7)
     if not edge:
         return
     figure = ax.get_figure(root=True)
     assert figure is not None
     aside = ScaledTranslation(edge * _ARROW_GAP / 72.0, 0.0, figure.dpi_scale_trans)
     marker = ">" if edge > 0 else "<"
-    ax.plot(*at, marker=marker, color="black", markersize=4, transform=ax.transData + aside, zorder=7)
+    ax.plot(*at, marker=marker, color=theme.strong, markersize=4, transform=ax.transData + aside, zorder=7)
 
 
-def _conventions(series: Sequence[RateSeries], threshold: float, widths: int) -> list[Artist]:
+def _conventions(series: Sequence[RateSeries], threshold: float, theme: Theme, widths: int) -> list[Artist]:
     own: list[Artist] = []
     if any(not one.compared.all() for one in series):
         own.append(
-            _handle("tried by fewer seeds", marker="o", markersize=4, markerfacecolor="white", linestyle=":")
+            handle(
+                "tried by fewer seeds", theme, marker="o", markersize=4, markerfacecolor=theme.paper, linestyle=":"
+            )
         )
-    ring = {"marker": "o", "markersize": _RING**0.5, "markerfacecolor": "none", "color": "black"}
+    ring = {"marker": "o", "markersize": _RING**0.5, "markerfacecolor": "none", "color": theme.strong}
     if any(one.best is not None for one in series):
-        own.append(_handle("best learning rate", linestyle="", **ring))
+        own.append(handle("best learning rate", theme, linestyle="", **ring))
     if any(one.edge for one in series):
         own.append(
-            _handle("best, at the edge of those tried", marker=">", markersize=4, linestyle="", color="black")
+            handle(
+                "best, at the edge of those tried",
+                theme,
+                marker=">",
+                markersize=4,
+                linestyle="",
+                color=theme.strong,
+            )
         )
-    if widths > _NAMED:
-        own.append(_handle(f"{_SOME_NAMED} of {widths} widths named", linestyle=""))
+    own += unnamed_handles(widths)
     return convention_handles(
         threshold,
         own,
+        theme,
         seeds=any(one.seeds[0].size > one.means[0].size for one in series),
         diverged=any(np.isnan(one.seeds[1]).any() for one in series),
     )
-
-
-def _handle(label: str, **look: object) -> Line2D:
-    return Line2D([], [], **{"color": QUIET, "linewidth": 0.9, **look}, label=label)  # type: ignore[arg-type]

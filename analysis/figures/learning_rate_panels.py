@@ -61,13 +61,26 @@ def rate_panels(analysis: Analysis) -> tuple[RatePanel, ...]:
         One panel a (mixer, seq_len, num_kv_pairs) where some cell tried two learning rates; of more than
         `MOST_PANELS`, the first and the last of every mixer.
     """
-    keys = tuned(analysis.rates)
-    if len(keys) > MOST_PANELS:
-        ends = [keys.drop_duplicates("mixer", keep=keep) for keep in ("first", "last")]
-        keys = keys.loc[sorted({*ends[0].index, *ends[1].index})]
+    keys = panel_choice(tuned(analysis.rates))
     names = list(keys)
     points, seeds = (dict(list(rows.groupby(names))) for rows in (analysis.rate_points, analysis.rates))
     return tuple(_panel(key, points[key], seeds[key]) for key in keys.itertuples(index=False, name=None))
+
+
+def panel_choice(keys: pd.DataFrame, by: str = "mixer") -> pd.DataFrame:
+    """Choose the panels of a figure that has one a mixer, or a fit, and length.
+
+    Args:
+        keys: One row a panel, in the order of the panels.
+        by: The column with the mixer or fit.
+
+    Returns:
+        All rows up to `MOST_PANELS`; of more, the first and the last of every mixer or fit.
+    """
+    if len(keys) <= MOST_PANELS:
+        return keys
+    ends = [keys.drop_duplicates(by, keep=keep) for keep in ("first", "last")]
+    return keys.loc[sorted({*ends[0].index, *ends[1].index})]
 
 
 def _panel(key: tuple[str, int, int], points: pd.DataFrame, seeds: pd.DataFrame) -> RatePanel:

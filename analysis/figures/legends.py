@@ -14,19 +14,28 @@ from matplotlib.lines import Line2D
 
 from analysis.figures.curves import marker_area
 from analysis.figures.looks import Look, short
-from analysis.figures.style import INK, QUIET, SPARE_WIDTH
+from analysis.figures.style import SPARE_WIDTH
+from analysis.figures.theme import Theme
 
 _Place = Literal["outside right upper", "outside upper left"]
 
 _GAP = 0.25
 
 
-def convention_handles(threshold: float, own: Sequence[Artist], *, seeds: bool, diverged: bool) -> list[Artist]:
+def handle(label: str, theme: Theme, **look: object) -> Line2D:
+    """What a line or dot means, in the quiet colour unless its look says otherwise."""
+    return Line2D([], [], **{"color": theme.quiet, "linewidth": 0.9, **look}, label=label)  # type: ignore[arg-type]
+
+
+def convention_handles(
+    threshold: float, own: Sequence[Artist], theme: Theme, *, seeds: bool, diverged: bool
+) -> list[Artist]:
     """What lines and dots mean, whatever the mixer.
 
     Args:
         threshold: Accuracy at or over which a cell is solved.
         own: Handles that only this figure has.
+        theme: The ground.
         seeds: Whether single seeds are shown beside their mean.
         diverged: Whether crosses are shown.
 
@@ -36,16 +45,18 @@ def convention_handles(threshold: float, own: Sequence[Artist], *, seeds: bool, 
     handles: list[Artist] = []
     if seeds:
         handles = [
-            Line2D([], [], color=QUIET, marker="o", markersize=4.5, label="mean over seeds"),
-            Line2D([], [], color=QUIET, marker="o", markersize=3.2, alpha=0.6, linestyle="", label="single seed"),
+            Line2D([], [], color=theme.quiet, marker="o", markersize=4.5, label="mean over seeds"),
+            Line2D(
+                [], [], color=theme.quiet, marker="o", markersize=3.2, alpha=0.6, linestyle="", label="single seed"
+            ),
         ]
     handles += [
-        Line2D([], [], color=INK, linewidth=0.8, linestyle="--", label=f"threshold {threshold:g}"),
-        Line2D([], [], color=QUIET, linewidth=0.9, linestyle=":", label="guess 1/k"),
+        Line2D([], [], color=theme.ink, linewidth=0.8, linestyle="--", label=f"threshold {threshold:g}"),
+        Line2D([], [], color=theme.quiet, linewidth=0.9, linestyle=":", label="guess 1/k"),
         *own,
     ]
     if diverged:
-        handles.append(Line2D([], [], color=QUIET, marker="x", markersize=4, linestyle="", label="diverged"))
+        handles.append(Line2D([], [], color=theme.quiet, marker="x", markersize=4, linestyle="", label="diverged"))
     return handles
 
 

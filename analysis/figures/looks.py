@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from analysis.figures.theme import PRINT, Theme
+
 # The first six colours are seaborn's colour-blind palette without those too pale for a line on white and those
 # too near to another. The others were picked one by one for the largest CIEDE2000 distance to all before them, to
 # black, grey and white, as seen with and without red-green colour blindness. Relatives share a shape, filled and
@@ -42,31 +44,36 @@ class Look:
 
     Attributes:
         color: Colour of its line and marker, as a hexadecimal code.
+        words: Colour of its name, likewise.
         marker: Shape of its marker, as matplotlib names it.
-        filled: Whether the marker is filled; a hollow one is white inside.
+        filled: Whether the marker is filled; a hollow one shows the paper inside.
+        paper: The ground.
     """
 
     color: str
+    words: str
     marker: str
     filled: bool
+    paper: str
 
     @property
     def face(self) -> str:
         """Colour of the inside of the marker."""
-        return self.color if self.filled else "white"
+        return self.color if self.filled else self.paper
 
     @property
     def edge(self) -> str:
-        """Colour of the rim of the marker: white round a filled one, so that neighbours stay apart."""
-        return "white" if self.filled else self.color
+        """Colour of the rim of the marker: paper round a filled one, so that neighbours stay apart."""
+        return self.paper if self.filled else self.color
 
 
-def looks(mixers: Iterable[str]) -> dict[str, Look]:
+def looks(mixers: Iterable[str], theme: Theme = PRINT) -> dict[str, Look]:
     """Give every mixer its look.
 
     Args:
         mixers: Names of sequence mixers. Known names always get the same look; others take what is left
             over, in the order of their names, and share once all twenty looks are used.
+        theme: The ground.
 
     Returns:
         The look of every name, in the order of the names.
@@ -75,11 +82,11 @@ def looks(mixers: Iterable[str]) -> dict[str, Look]:
     left = [*(_KNOWN[name] for name in _SPARE if name not in names), *_BEYOND]
     unknown = [name for name in names if name not in _KNOWN]
     taken = {**_KNOWN, **{name: left[i % len(left)] for i, name in enumerate(unknown)}}
-    return {name: _look(*taken[name]) for name in names}
+    return {name: _look(*taken[name], theme) for name in names}
 
 
-def _look(color: str, marker: str, filled: bool) -> Look:
-    return Look(color=color, marker=marker, filled=filled)
+def _look(color: str, marker: str, filled: bool, theme: Theme) -> Look:
+    return Look(color=theme.line(color), words=theme.words(color), marker=marker, filled=filled, paper=theme.paper)
 
 
 def short(mixer: str) -> str:

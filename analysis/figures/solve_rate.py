@@ -9,33 +9,31 @@ import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
 
+from analysis.figures.colour import contrast
 from analysis.figures.curves import Floats
+from analysis.figures.laws import law_line
 from analysis.figures.legends import place_legends
-from analysis.figures.looks import looks
-from analysis.figures.style import INK, doubling, house_style, panels, powers_of_two
+from analysis.figures.looks import Look, looks
+from analysis.figures.style import doubling, house_style, name_axes, panels, powers_of_two
+from analysis.figures.theme import PRINT, Theme
 from analysis.figures.titles import mixer_title
 from analysis.law.law_posterior import Line
 from analysis.results.fit_result import FitResult
-from analysis.results.solve_rates import cell_edges, solve_rates
+from analysis.results.solve_rates import cell_edges
 from analysis.results.summary import Analysis
 
-_POINTS = 60
 _PALEST, _DARKEST = 0.09, 0.72
 _HATCH = "////"
-_HATCH_COLOR = "0.8"
-_HALO = (withStroke(linewidth=2.6, foreground="white"),)
 _FINE = 16
 _COUNT_SIZE = 6.5
 _LETTER = 0.62
 _LINE_HEIGHT = 1.25
-_LUMINANCE = (0.299, 0.587, 0.114)
-_DARK = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,17 +59,18 @@ class SolvePanel:
     line: Line | None
 
 
-def figure_solve_rate(analysis: Analysis) -> Figure:
+def figure_solve_rate(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
     """Draw the share of seeds that solved over width and length with the law, one panel a fit.
 
     Args:
         analysis: The results of a table.
+        theme: The ground.
 
     Returns:
         A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
     """
-    rates = solve_rates(analysis.fits, analysis.counts)
-    return draw_solve_rates(solve_panels(analysis.fits, rates), rates)
+    rates = analysis.solve_rates
+    return draw_solve_rates(solve_panels(analysis.fits, rates), rates, theme=theme)
 
 
 def solve_panels(fits: Sequence[FitResult], rates: pd.DataFrame) -> tuple[SolvePanel, ...]:
@@ -89,7 +88,6 @@ def solve_panels(fits: Sequence[FitResult], rates: pd.DataFrame) -> tuple[SolveP
 
 def _panel(fit: FitResult, rates: pd.DataFrame) -> SolvePanel:
     seq_len, d_model = _ends(rates["seq_len"]), _ends(rates["d_model"])
-    lengths = np.geomspace(seq_len.min(), seq_len.max(), _POINTS)
     return SolvePanel(
         label=fit.label,
         mixer=fit.mixer,
@@ -97,7 +95,7 @@ def _panel(fit: FitResult, rates: pd.DataFrame) -> SolvePanel:
         d_model=d_model,
         solved=rates["solved"].to_numpy(dtype=float),
         tried=rates["tried"].to_numpy(dtype=float),
-        line=fit.law.line(lengths) if fit.has_law else None,
+        line=law_line(fit),
     )
 
 
@@ -107,84 +105,87 @@ def _ends(values: pd.Series[int]) -> Floats:
     return ends
 
 
-def draw_solve_rates(shown: Sequence[SolvePanel], rates: pd.DataFrame) -> Figure:
+def draw_solve_rates(shown: Sequence[SolvePanel], rates: pd.DataFrame, *, theme: Theme = PRINT) -> Figure:
     """Draw the panels.
 
     Args:
         shown: What `solve_panels` collected; at least one panel.
         rates: What it collected from; the axes mark its lengths and widths.
+        theme: The ground.
 
     Returns:
         A figure on its own Agg canvas.
     """
-    look = looks(panel.mixer for panel in shown)
+    look = looks((panel.mixer for panel in shown), theme)
     x_view, y_view = (
         (min(ends.min() for ends in all_ends), max(ends.max() for ends in all_ends))
         for all_ends in ([panel.seq_len for panel in shown], [panel.d_model for panel in shown])
     )
-    with house_style():
+    with house_style(theme):
         figure, axes = panels(len(shown))
         doubling(axes[0], x_view, y_view)
         for ax, panel in zip(axes, shown, strict=True):
-            color = look[panel.mixer].color
-            _hatch(ax)
-            _draw_cells(ax, panel, color)
-            _draw_law(ax, panel.line)
-            mixer_title(ax, panel.label, color)
+            _hatch(ax, theme)
+            _draw_cells(ax, panel, look[panel.mixer])
+            _draw_law(ax, panel.line, theme)
+            mixer_title(ax, panel.label, look[panel.mixer], theme)
             powers_of_two(ax.xaxis, *x_view, rates["seq_len"], most=6)
             powers_of_two(ax.yaxis, *y_view, rates["d_model"])
-        figure.supxlabel("sequence length N", fontsize="medium", color=INK)
-        figure.supylabel("width d_model", fontsize="medium", color=INK)
-        place_legends(figure, {}, _conventions(shown))
+        name_axes(figure, theme, x="sequence length N", y="width d_model")
+        place_legends(figure, {}, _conventions(shown, theme))
         figure.draw_without_rendering()
         for ax, panel in zip(axes, shown, strict=True):
-            _write_counts(ax, panel, look[panel.mixer].color)
+            _write_counts(ax, panel, look[panel.mixer])
     return figure
 
 
-def shade(color: str, share: float) -> tuple[float, float, float]:
-    """The colour of a cell: from nearly white where no seed solved to the mixer's own where all did."""
+def shade(color: str, paper: str, share: float) -> str:
+    """The colour of a cell: from nearly the paper's where no seed solved to the mixer's own where all did."""
     strength = _PALEST + (_DARKEST - _PALEST) * share
-    red, green, blue = (1.0 - strength * (1.0 - part) for part in to_rgb(color))
-    return red, green, blue
+    ground = np.asarray(to_rgb(paper))
+    red, green, blue = (ground + strength * (np.asarray(to_rgb(color)) - ground)).tolist()
+    return to_hex((red, green, blue))
 
 
-def _hatch(ax: Axes) -> None:
+def _hatch(ax: Axes, theme: Theme) -> None:
     """Hatch the whole panel; what was tried is drawn over it."""
-    ground = Rectangle((0, 0), 1, 1, transform=ax.transAxes, facecolor="white", edgecolor=_HATCH_COLOR, zorder=0)
-    ground.set(hatch=_HATCH, linewidth=0.0)
+    ground = Rectangle((0, 0), 1, 1, transform=ax.transAxes, zorder=0)
+    ground.set(facecolor=theme.paper, edgecolor=theme.faint, hatch=_HATCH, linewidth=0.0)
     ax.add_patch(ground)
 
 
-def _draw_cells(ax: Axes, panel: SolvePanel, color: str) -> None:
+def _draw_cells(ax: Axes, panel: SolvePanel, look: Look) -> None:
     fine = max(len(np.unique(ends, axis=0)) for ends in (panel.seq_len, panel.d_model)) > _FINE
     for x, y, solved, tried in zip(panel.seq_len, panel.d_model, panel.solved, panel.tried, strict=True):
         if tried:
-            face = shade(color, solved / tried)
+            face = shade(look.color, look.paper, solved / tried)
             size = x[1] - x[0], y[1] - y[0]
-            # White joints between very low cells would make stripes of them.
-            rim = face if fine else "white"
+            # Joints of paper between very low cells would make stripes of them.
+            rim = face if fine else look.paper
             ax.add_patch(Rectangle((x[0], y[0]), *size, facecolor=face, edgecolor=rim, linewidth=0.6, zorder=1))
 
 
-def _draw_law(ax: Axes, line: Line | None) -> None:
+def _draw_law(ax: Axes, line: Line | None, theme: Theme) -> None:
     if line is None:
         return
-    ax.plot(line.seq_len, line.median, color="black", linewidth=1.5, path_effects=_HALO, zorder=3)
+    halo = theme.halo(2.6)
+    ax.plot(line.seq_len, line.median, color=theme.strong, linewidth=1.5, path_effects=halo, zorder=3)
     for bound in (line.low, line.high):
-        ax.plot(line.seq_len, bound, color="black", linewidth=0.9, linestyle="--", path_effects=_HALO, zorder=3)
+        ax.plot(
+            line.seq_len, bound, color=theme.strong, linewidth=0.9, linestyle="--", path_effects=halo, zorder=3
+        )
 
 
-def _write_counts(ax: Axes, panel: SolvePanel, color: str) -> None:
+def _write_counts(ax: Axes, panel: SolvePanel, look: Look) -> None:
     """Write solved/tried into the cells of a panel that is laid out, if all of them have the room."""
     texts = [f"{k:.0f}/{m:.0f}" if m else "?" for k, m in zip(panel.solved, panel.tried, strict=True)]
     if not _have_room(ax, panel, max(map(len, texts))):
         return
     middles = np.sqrt(panel.seq_len.prod(axis=1)), np.sqrt(panel.d_model.prod(axis=1))
     for x, y, text, solved, tried in zip(*middles, texts, panel.solved, panel.tried, strict=True):
-        ground = shade(color, solved / tried) if tried else (1.0, 1.0, 1.0)
-        dark = np.dot(ground, _LUMINANCE) < _DARK
-        label = ax.text(x, y, text, fontsize=_COUNT_SIZE, color="white" if dark else "black", zorder=4)
+        ground = shade(look.color, look.paper, solved / tried) if tried else look.paper
+        color = max("white", "black", key=lambda ink: contrast(ink, ground))
+        label = ax.text(x, y, text, fontsize=_COUNT_SIZE, color=color, zorder=4)
         label.set(ha="center", va="center", path_effects=[withStroke(linewidth=2.0, foreground=ground)])
 
 
@@ -196,17 +197,20 @@ def _have_room(ax: Axes, panel: SolvePanel, letters: int) -> bool:
     return bool(height >= _COUNT_SIZE * _LINE_HEIGHT and width >= _COUNT_SIZE * _LETTER * (letters + 1))
 
 
-def _conventions(shown: Sequence[SolvePanel]) -> list[Artist]:
+def _conventions(shown: Sequence[SolvePanel], theme: Theme) -> list[Artist]:
+    grey = theme.line("0.4")
     handles: list[Artist] = [
-        Patch(facecolor=shade("0.4", share), edgecolor="0.6", linewidth=0.5, label=label)
+        Patch(facecolor=shade(grey, theme.paper, share), edgecolor=theme.quiet, linewidth=0.5, label=label)
         for share, label in ((0.0, "no seed solved"), (0.5, "half"), (1.0, "all"))
     ]
-    handles.append(Patch(facecolor="white", edgecolor="0.7", hatch=_HATCH, linewidth=0.0, label="not tried"))
+    handles.append(
+        Patch(facecolor=theme.paper, edgecolor=theme.faint, hatch=_HATCH, linewidth=0.0, label="not tried")
+    )
     if any((panel.tried == 0).any() for panel in shown):
-        handles.append(Line2D([], [], color=INK, marker="$?$", linestyle="", label="no trial finished"))
+        handles.append(Line2D([], [], color=theme.ink, marker="$?$", linestyle="", label="no trial finished"))
     if any(panel.line is not None for panel in shown):
         handles += [
-            Line2D([], [], color="black", linewidth=1.5, label="law d*(N)"),
-            Line2D([], [], color="black", linewidth=0.9, linestyle="--", label="95 % band"),
+            Line2D([], [], color=theme.strong, linewidth=1.5, label="law d*(N)"),
+            Line2D([], [], color=theme.strong, linewidth=0.9, linestyle="--", label="95 % band"),
         ]
     return handles

@@ -28,11 +28,11 @@ from analysis.figures.curves import (
 )
 from analysis.figures.legends import convention_handles, place_legends
 from analysis.figures.looks import Look, looks
-from analysis.figures.style import INK, QUIET, house_style, label_zero, panels, powers_of_ten
+from analysis.figures.style import house_style, label_zero, name_axes, panels, powers_of_ten
+from analysis.figures.theme import PRINT, Theme
 from analysis.results.summary import Analysis
 from analysis.tables.states import pareto_front
 
-_FRONT = "black"
 _FRONT_WIDTH = 1.1
 _ROOM = 0.05
 _LEAST_ROOM = 2.0**0.5
@@ -81,11 +81,12 @@ class StatePanel:
     front: Dots
 
 
-def figure_state_size(analysis: Analysis) -> Figure:
+def figure_state_size(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
     """Draw accuracy against state size with the Pareto front, one panel a sequence length.
 
     Args:
         analysis: The results of a table with the column state_size.
+        theme: The ground.
 
     Returns:
         A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
@@ -99,7 +100,7 @@ def figure_state_size(analysis: Analysis) -> Figure:
             "A figure of state sizes needs the column 'state_size', the elements a mixer carries while decoding; "
             "got a table without any. Add it to the table."
         )
-    return draw_states(shown, analysis.threshold)
+    return draw_states(shown, analysis.threshold, theme=theme)
 
 
 def state_panels(analysis: Analysis) -> tuple[StatePanel, ...]:
@@ -148,33 +149,34 @@ def _dots(rows: pd.DataFrame) -> Dots:
     return rows["state_size"].to_numpy(dtype=float), rows["accuracy"].to_numpy(dtype=float)
 
 
-def draw_states(shown: Sequence[StatePanel], threshold: float) -> Figure:
+def draw_states(shown: Sequence[StatePanel], threshold: float, *, theme: Theme = PRINT) -> Figure:
     """Draw the panels.
 
     Args:
         shown: What `state_panels` collected; at least one panel.
         threshold: Accuracy at or over which a cell is solved.
+        theme: The ground.
 
     Returns:
         A figure on its own Agg canvas.
     """
     series = [one for panel in shown for one in panel.series]
-    look = looks(one.mixer for one in series)
+    look = looks((one.mixer for one in series), theme)
     crowded = len(look) > CROWD
-    with house_style():
+    with house_style(theme):
         keys = [(panel.seq_len, panel.num_kv_pairs) for panel in shown]
         figure, axes = panels(len(shown), panel_columns(keys), stretch=_CROWDED_STRETCH if crowded else 1.0)
         _scale(axes, np.concatenate([one.seeds[0] for one in series]))
         axes[0].set_ylim(-0.04, 1.06)
         axes[0].set_yticks(np.linspace(0.0, 1.0, 5))
         for ax, panel in zip(axes, shown, strict=True):
-            _draw_panel(ax, panel, look, threshold, crowded=crowded)
-        figure.supxlabel("state size (elements)", fontsize="medium", color=INK)
-        figure.supylabel("accuracy", fontsize="medium", color=INK)
+            _draw_panel(ax, panel, look, threshold, theme, crowded=crowded)
+        name_axes(figure, theme, x="state size (elements)", y="accuracy")
         beaten = any(one.beaten[0].size for one in series)
         conventions = convention_handles(
             threshold,
-            [_front_handle(), *([_beaten_handle()] if beaten else [])],
+            [_front_handle(theme), *([_beaten_handle(theme)] if beaten else [])],
+            theme,
             seeds=any(one.several for one in series),
             diverged=any(np.isnan(one.seeds[1]).any() for one in series),
         )
@@ -201,9 +203,11 @@ def _scale(axes: Sequence[Axes], sizes: Floats) -> None:
             label_zero(ax.xaxis)
 
 
-def _draw_panel(ax: Axes, panel: StatePanel, look: dict[str, Look], threshold: float, *, crowded: bool) -> None:
+def _draw_panel(
+    ax: Axes, panel: StatePanel, look: dict[str, Look], threshold: float, theme: Theme, *, crowded: bool
+) -> None:
     ax.set_title(f"N = {panel.seq_len}, k = {panel.num_kv_pairs}")
-    draw_references(ax, threshold, panel.num_kv_pairs)
+    draw_references(ax, threshold, panel.num_kv_pairs, theme)
     for one in panel.series:
         style = look[one.mixer]
         draw_curve(ax, style, means=one.best, seeds=one.seeds, several=one.several, crowded=crowded)
@@ -212,18 +216,18 @@ def _draw_panel(ax: Axes, panel: StatePanel, look: dict[str, Look], threshold: f
         draw_markers(ax, style, one.front, crowded=crowded, zorder=6)
     sizes, heights = panel.front
     ring = _RING * (_CROWDED_RING if crowded else 1.0)
-    ax.scatter(sizes, heights, s=ring, facecolor="none", edgecolor=_FRONT, linewidth=0.9, zorder=7)
+    ax.scatter(sizes, heights, s=ring, facecolor="none", edgecolor=theme.strong, linewidth=0.9, zorder=7)
     if sizes.size:
         # A larger state can do what a smaller one does, so the front runs on to the right edge.
         steps = [*sizes, ax.get_xlim()[1]], [*heights, heights[-1]]
-        ax.plot(*steps, drawstyle="steps-post", color=_FRONT, linewidth=_FRONT_WIDTH, zorder=2)
+        ax.plot(*steps, drawstyle="steps-post", color=theme.strong, linewidth=_FRONT_WIDTH, zorder=2)
 
 
-def _front_handle() -> Line2D:
+def _front_handle(theme: Theme) -> Line2D:
     return Line2D(
         [],
         [],
-        color=_FRONT,
+        color=theme.strong,
         linewidth=_FRONT_WIDTH,
         marker="o",
         markersize=_RING**0.5,
@@ -232,6 +236,6 @@ def _front_handle() -> Line2D:
     )
 
 
-def _beaten_handle() -> Line2D:
+def _beaten_handle(theme: Theme) -> Line2D:
     label = "beaten by its own mixer"
-    return Line2D([], [], color=QUIET, marker="D", markersize=4.5, linestyle="", alpha=0.5, label=label)
+    return Line2D([], [], color=theme.quiet, marker="D", markersize=4.5, linestyle="", alpha=0.5, label=label)

@@ -16,27 +16,31 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 from scipy.optimize import isotonic_regression
 
+from analysis.figures.theme import PRINT, Theme
+
 COLUMNS = 4
 PANEL = (2.7, 2.5)
 SPARE_WIDTH = 1.3
 """Inches that `panels` leaves beside the panels, for labels and names."""
 
-INK = "0.25"
-QUIET = "0.55"
-
 
 @contextmanager
-def house_style() -> Iterator[None]:
-    """Seaborn's ticks style in this block only; drawing and saving both belong inside it."""
+def house_style(theme: Theme = PRINT) -> Iterator[None]:
+    """Seaborn's ticks style in this block only; drawing and saving both belong inside it, on one ground."""
     with mpl.rc_context(
         {
             **sns.axes_style("ticks"),
             **sns.plotting_context("paper", font_scale=1.05),
             "font.family": "sans-serif",
             "font.sans-serif": ["DejaVu Sans"],
-            "axes.edgecolor": INK,
+            **dict.fromkeys(("figure.facecolor", "axes.facecolor"), theme.paper),
+            **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), theme.text),
+            "axes.edgecolor": theme.ink,
             "axes.titlelocation": "left",
+            # A place given in advance: no panel has ticks on top, and looking for them at each drawing is slow.
+            "axes.titley": 1.0,
             "svg.hashsalt": "analysis",
+            **dict.fromkeys(("figure.autolayout", "figure.constrained_layout.use"), False),
         }
     ):
         yield
@@ -68,7 +72,43 @@ def panels(count: int, columns: int | None = None, *, stretch: float = 1.0) -> t
         # A panel over an empty place is the lowest of its column, and must carry the labels itself.
         ax.tick_params(labelbottom=position + columns >= count)
         sns.despine(ax=ax)
+        for axis in (ax.xaxis, ax.yaxis):
+            # The axes are named once a figure; a place for names of their own need not be sought either.
+            axis.set_label_coords(0.5, 0.5)
     return figure, axes[:count]
+
+
+def lay_out(figure: Figure, theme: Theme, dpi: float) -> None:
+    """Put everything in its place for good, so that no later drawing seeks it again.
+
+    Args:
+        figure: The figure, which keeps the resolution.
+        theme: Its ground.
+        dpi: Pixels an inch; the sizes of letters hang on it a little.
+    """
+    figure.set_dpi(dpi)
+    engine = figure.get_layout_engine()
+    with house_style(theme):
+        if engine is not None:
+            engine.execute(figure)
+        # Not "none": with an engine that only holds the place, saving would still draw everything once in vain.
+        figure.set_layout_engine(None)
+
+
+def lay_out_as(figure: Figure, other: Figure) -> None:
+    """Put everything where it is in another figure of the same panels and texts, which is laid out."""
+    with house_style():
+        figure.set_layout_engine(None)
+    for ax, model in zip(figure.axes, other.axes, strict=True):
+        ax.set_position(model.get_position())
+    for text, model_text in zip(figure.texts, other.texts, strict=True):
+        text.set_position(model_text.get_position())
+
+
+def name_axes(figure: Figure, theme: Theme, *, x: str, y: str) -> None:
+    """Write the names of the axes that all panels share."""
+    figure.supxlabel(x, fontsize="medium", color=theme.ink)
+    figure.supylabel(y, fontsize="medium", color=theme.ink)
 
 
 def doubling(ax: Axes, x_view: tuple[float, float], y_view: tuple[float, float]) -> None:

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from analysis.figures.looks import short
-from analysis.figures.style import INK
+from analysis.figures.looks import Look, short
+from analysis.figures.theme import Theme
 
 _LETTERS = 24
 
 
-def mixer_title(ax: Axes, label: str, color: str, below: str = "") -> None:
+def mixer_title(ax: Axes, label: str, look: Look, theme: Theme, below: str = "") -> None:
     """Write the name of a mixer or fit over a panel.
 
     Args:
         ax: The panel.
         label: The name; a long one loses its middle.
-        color: Colour of the mixer.
+        look: Look of the mixer.
+        theme: The ground.
         below: A second line, in plain ink; none if empty.
     """
     name = label.rpartition(":")[2]
     if len(name) > _LETTERS:
         name = f"{name[: _LETTERS // 2]}…{name[1 - _LETTERS // 2 :]}"
-    ax.set_title(short(name), color=color, fontweight="bold", pad=19 if below else None)
-    caption(ax, below)
+    ax.set_title(short(name), color=look.words, fontweight="bold", pad=19 if below else None)
+    caption(ax, below, theme)
 
 
-def caption(ax: Axes, text: str) -> None:
+def caption(ax: Axes, text: str, theme: Theme) -> None:
     """Write a line in plain ink between a panel and its title."""
     ax.annotate(
         text,
@@ -34,7 +35,7 @@ def caption(ax: Axes, text: str) -> None:
         xycoords="axes fraction",
         xytext=(0, 4),
         textcoords="offset points",
-        color=INK,
+        color=theme.ink,
         fontsize="small",
         va="bottom",
     )

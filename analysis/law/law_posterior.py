@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.law.exponent import TAILS, Exponent, grid_quantile
 from analysis.law.nuisance import Nuisance
 
 Floats = NDArray[np.float64]
 
-LEVEL = 0.95
-TAILS = ((1.0 - LEVEL) / 2.0, 0.5, (1.0 + LEVEL) / 2.0)
 _NOTHING = 1e-10
 _BIN = 0.02
 
@@ -51,49 +50,48 @@ class LawPosterior:
     nuisance_mass: Floats
 
     @property
+    def exponent(self) -> Exponent:
+        """Marginal posterior of b."""
+        return Exponent(grid=self.b, mass=self.mass.sum(axis=0))
+
+    @property
     def b_mass(self) -> Floats:
         """Marginal posterior probabilities of b, shape (B,)."""
-        marginal: Floats = self.mass.sum(axis=0)
-        return marginal
+        return self.exponent.mass
 
     @property
     def b_median(self) -> float:
         """Posterior median of b."""
-        return self.b_quantile(0.5)
+        return self.exponent.median
 
     @property
     def b_interval(self) -> tuple[float, float]:
         """Central 95 % interval of b."""
-        return self.b_quantile(TAILS[0]), self.b_quantile(TAILS[2])
+        return self.exponent.interval
 
     @property
     def b_sd(self) -> float:
         """Posterior standard deviation of b."""
-        mean = float(self.b_mass @ self.b)
-        return float(np.sqrt(self.b_mass @ (self.b - mean) ** 2))
+        return self.exponent.sd
 
     @property
     def edge_mass(self) -> float:
         """Probability of the two outermost points of the grid of b: large when b may lie outside it."""
-        return float(self.b_mass[0] + self.b_mass[-1])
+        return self.exponent.edge_mass
 
     @property
     def odds_constant(self) -> float:
         """Odds of b = 0 against a free exponent: posterior over prior density (Savage and Dickey)."""
-        return self._odds(0.0)
+        return self.exponent.odds(0.0)
 
     @property
     def odds_linear(self) -> float:
         """Odds of b = 1 against a free exponent, likewise."""
-        return self._odds(1.0)
+        return self.exponent.odds(1.0)
 
     def b_quantile(self, probability: float) -> float:
         """Quantile of b, its mass spread evenly over each grid step."""
-        return grid_quantile(self.b, self.b_mass, probability)
-
-    def _odds(self, exponent: float) -> float:
-        density = self.b_mass
-        return float(np.interp(exponent, self.b, density) / density.mean())
+        return self.exponent.quantile(probability)
 
     def line(self, seq_lens: Sequence[float] | Floats) -> Line:
         """Median and 95 % band of exp(α + b · (ln N − center)), inside the tried lengths or beyond.
@@ -127,13 +125,6 @@ class LawPosterior:
         table_T = np.linspace(margin_AB.min(), margin_AB.max(), 512)
         table: Floats = np.interp(margin_AB, table_T, self.nuisance.response(table_T) @ self.nuisance_mass)
         return table
-
-
-def grid_quantile(grid: Floats, mass: Floats, probability: float) -> float:
-    """Quantile of a mass on an even grid, each point's mass spread evenly over its step."""
-    half = (grid[1] - grid[0]) / 2.0
-    edges = np.append(grid - half, grid[-1] + half)
-    return float(np.interp(probability, np.append(0.0, np.cumsum(mass) / mass.sum()), edges))
 
 
 def _tails(values: Floats, weights: Floats) -> list[float]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.law.law_posterior import TAILS, grid_quantile
+from analysis.law.exponent import TAILS, grid_quantile
+from analysis.law.joint import Joint
 from analysis.law.nuisance import TAU
-from analysis.law.posterior import Joint
 
 Floats = NDArray[np.float64]
 
@@ -64,13 +64,11 @@ def length_posteriors(joint: Joint, seq_lens: tuple[int, ...]) -> tuple[LengthPo
     Returns:
         One posterior a length, in the same order.
     """
-    prior_C = joint.nuisance.prior.astype(np.float32)
-    results = []
+    lengths, results = joint.lengths, []
     for n, seq_len in enumerate(seq_lens):
-        others_PC = joint.total - joint.maps[n] @ joint.scattered[n]
-        line_GC = joint.maps[n].T @ (np.exp(others_PC - others_PC.max()) * prior_C)
-        line_GET = np.asarray(line_GC, dtype=np.float64).reshape(joint.v.size, -1, TAU.size)
-        spread_GE = sum(joint.kernels[t].T @ line_GET[:, :, t] for t in range(TAU.size))
-        mass_G = (spread_GE * joint.likelihood[n]).sum(axis=1)
-        results.append(LengthPosterior(seq_len=seq_len, log_width=joint.v, mass=mass_G / mass_G.sum()))
+        line_GC = joint.maps[n].T @ joint.weights(without=n)
+        line_GET = np.asarray(line_GC, dtype=np.float64).reshape(lengths.v.size, -1, TAU.size)
+        spread_GE = sum(lengths.kernels[t].T @ line_GET[:, :, t] for t in range(TAU.size))
+        mass_G = (spread_GE * lengths.likelihood[n]).sum(axis=1)
+        results.append(LengthPosterior(seq_len=seq_len, log_width=lengths.v, mass=mass_G / mass_G.sum()))
     return tuple(results)

@@ -20,6 +20,12 @@ LAPSE = np.array([0.02, 0.08, 0.16, 0.3])
 GUESS = np.array([0.01, 0.04])
 TAU = np.array([0.0, 0.07, 0.15, 0.3, 0.6])
 
+LAPSE_PRIOR = (1.5, 9.0)
+"""a and b of the beta prior of λ."""
+
+TAU_SCALE = 0.25
+"""Scale of the half-normal prior of τ, in natural logarithms of the width."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nuisance:
@@ -38,6 +44,12 @@ class Nuisance:
     guess: Floats
     tau: Floats
     prior: Floats
+
+    def at(self, combinations: NDArray[np.intp]) -> Nuisance:
+        """Some of the combinations, by their indices."""
+        columns = (self.sigma, self.lapse, self.guess, self.tau, self.prior)
+        sigma, lapse, guess, tau, prior = (column[combinations] for column in columns)
+        return Nuisance(sigma=sigma, lapse=lapse, guess=guess, tau=tau, prior=prior)
 
     def response(self, margin: Floats) -> Floats:
         """Probability to solve at a margin ln d − ln d*(N), where u_N is not yet seen and adds to the slope.
@@ -73,12 +85,28 @@ def nuisance_grid(guess_rates: Floats = GUESS) -> Nuisance:
         All combinations; index = ((σ · 4 + λ) · 2 + γ) · 5 + τ, with the number of guess rates for 2.
     """
     sigma, lapse, guess, tau = (a.ravel() for a in np.meshgrid(SIGMA, LAPSE, guess_rates, TAU, indexing="ij"))
-    # ln σ ~ Normal(ln .2, .7), λ ~ Beta(1.5, 9), γ even, τ ~ HalfNormal(.25); constants cancel.
+    return Nuisance(sigma=sigma, lapse=lapse, guess=guess, tau=tau, prior=prior_weights(guess_rates))
+
+
+def prior_weights(
+    guess_rates: Floats = GUESS, *, tau_scale: float = TAU_SCALE, lapse_prior: tuple[float, float] = LAPSE_PRIOR
+) -> Floats:
+    """Prior weights of the combinations: ln σ ~ Normal(ln .2, .7), λ ~ Beta, γ even, τ ~ HalfNormal.
+
+    Args:
+        guess_rates: The values of γ.
+        tau_scale: Scale of the half-normal distribution of τ.
+        lapse_prior: a and b of the beta distribution of λ.
+
+    Returns:
+        Weights in the order of `nuisance_grid`, sum 1.
+    """
     of_sigma = np.exp(-0.5 * (np.log(SIGMA / 0.2) / 0.7) ** 2)
-    of_lapse = LAPSE**0.5 * (1.0 - LAPSE) ** 8 * _share(LAPSE)
-    of_tau = np.exp(-0.5 * (TAU / 0.25) ** 2) * _share(TAU)
-    prior = np.einsum("s,l,g,t->slgt", of_sigma, of_lapse, np.ones(guess_rates.size), of_tau).ravel()
-    return Nuisance(sigma=sigma, lapse=lapse, guess=guess, tau=tau, prior=prior / prior.sum())
+    of_lapse = LAPSE ** (lapse_prior[0] - 1.0) * (1.0 - LAPSE) ** (lapse_prior[1] - 1.0) * _share(LAPSE)
+    of_tau = np.exp(-0.5 * (TAU / tau_scale) ** 2) * _share(TAU)
+    prior: Floats = np.einsum("s,l,g,t->slgt", of_sigma, of_lapse, np.ones(guess_rates.size), of_tau).ravel()
+    prior /= prior.sum()
+    return prior
 
 
 def _share(grid: Floats) -> Floats:

@@ -8,16 +8,13 @@ special case: its likelihood is flat on the side that says nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from analysis.errors import CountsError
+from analysis.law.joint import Joint, join, weigh_lengths
 from analysis.law.law_posterior import LawPosterior
-from analysis.law.likelihood import interpolation, length_likelihood, scatter_kernels, scattered
-from analysis.law.nuisance import Nuisance, nuisance_grid
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -37,33 +34,6 @@ FLOOR = 0.0
 CEILING_OVER = 2.0
 
 _TAIL = 3.0
-# Points whose log-likelihood cannot come within this of the best are left out: e^-40 of it is nothing.
-_REACH = 40.0
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Joint:
-    """The joint likelihood before anything is summed out; inner material of this package.
-
-    Attributes:
-        v: Even grid of ln d*, shape (G,).
-        kernels: Scatter of ln d* about the line, a (G, G) matrix for each of the 5 τ.
-        likelihood: Of each length over ln d*, shape (N, G, E).
-        scattered: ln of the same with u_N integrated out, shape (N, G, C).
-        maps: One (P, G) interpolation a length, from the grid to the line at the kept points.
-        kept: Indices of the kept points (α, b) among all A · 117, shape (P,).
-        total: Log-likelihood at the kept points, maximum 0, shape (P, C).
-        nuisance: The C combinations.
-    """
-
-    v: Floats
-    kernels: list[sparse.csr_array]
-    likelihood: Floats
-    scattered: Singles
-    maps: list[sparse.csr_array]
-    kept: NDArray[np.intp]
-    total: Singles
-    nuisance: Nuisance
 
 
 def fit_law(solved: ArrayLike, tried: ArrayLike, seq_lens: Sequence[int], widths: Sequence[float]) -> LawPosterior:
@@ -88,32 +58,54 @@ def fit_joint(
     solved: ArrayLike, tried: ArrayLike, seq_lens: Sequence[int], widths: Sequence[float]
 ) -> tuple[LawPosterior, Joint]:
     """`fit_law`, and the joint likelihood it was summed from; arguments and errors as there."""
-    k_NW, m_NW = check_counts(solved, tried, seq_lens, widths)
+    k_NW, m_NW = check_counts(solved, tried, widths, points=len(seq_lens))
+    check_lengths(seq_lens)
     log_n, log_width = np.log(np.asarray(seq_lens, dtype=float)), np.log(np.asarray(widths, dtype=float))
     alpha = alpha_grid(log_width)
-    joint = _joint(k_NW, m_NW, log_width, alpha, log_n - log_n.mean())
-    weight_PC = np.exp(joint.total)
+    x_N = log_n - log_n.mean()
+    offset_NB = np.outer(x_N, B)
+    lengths = weigh_lengths(k_NW, m_NW, log_width, value_grid(log_width, alpha, offset_NB))
+    joint = join(lengths, (alpha[:, None] + offset_NB[:, None, :]).reshape(x_N.size, -1))
+    return law_of(joint, joint.weights(), seq_lens, alpha), joint
+
+
+def law_of(joint: Joint, weight_PC: Singles, seq_lens: Sequence[int], alpha: Floats) -> LawPosterior:
+    """The posterior of the law under some weights of its lines.
+
+    Args:
+        joint: What `fit_joint` returned.
+        weight_PC: Weight of every kept line and combination; need not sum to 1.
+        seq_lens: All lengths of the fit, whose mean length the law turns about.
+        alpha: The grid of α.
+    """
     mass = np.zeros(alpha.size * B.size)
-    mass[joint.kept] = np.einsum("pc,c->p", weight_PC, joint.nuisance.prior.astype(np.float32))
-    combination = weight_PC.sum(axis=0) * joint.nuisance.prior
-    law = LawPosterior(
+    mass[joint.kept] = weight_PC.sum(axis=1)
+    combination = weight_PC.sum(axis=0).astype(np.float64)
+    return LawPosterior(
         seq_lens=tuple(int(n) for n in seq_lens),
-        center=float(log_n.mean()),
+        center=float(np.log(np.asarray(seq_lens, dtype=float)).mean()),
         alpha=alpha,
         b=B,
         mass=(mass / mass.sum()).reshape(alpha.size, B.size),
-        nuisance=joint.nuisance,
+        nuisance=joint.lengths.nuisance,
         nuisance_mass=combination / combination.sum(),
     )
-    return law, joint
+
+
+def lines_of(joint: Joint, law: LawPosterior) -> Floats:
+    """Ln d* of every kept line of a fit at each of its lengths, shape (P, N); arguments as `fit_joint` returns."""
+    row, column = np.divmod(joint.kept, B.size)
+    x_N = np.log(np.asarray(law.seq_lens, dtype=float)) - law.center
+    line_PN: Floats = law.alpha[row][:, None] + B[column][:, None] * x_N
+    return line_PN
 
 
 def check_counts(
-    solved: ArrayLike, tried: ArrayLike, seq_lens: Sequence[int], widths: Sequence[float]
+    solved: ArrayLike, tried: ArrayLike, widths: Sequence[float], *, points: int
 ) -> tuple[Floats, Floats]:
-    """Return the counts as arrays, once they are seen to keep the rules of `fit_law`."""
+    """Return the counts as arrays, once they and the widths are seen to keep the rules of `fit_law`."""
     k_NW, m_NW = np.asarray(solved, dtype=float), np.asarray(tried, dtype=float)
-    shape = (len(seq_lens), len(widths))
+    shape = (points, len(widths))
     if not k_NW.shape == m_NW.shape == shape or 0 in shape:
         raise CountsError(
             f"solved and tried must have the shape (seq_lens, widths) = {shape}, neither of them 0; got "
@@ -121,11 +113,15 @@ def check_counts(
         )
     if not np.all((k_NW >= 0) & (k_NW <= m_NW) & np.isfinite(m_NW)):
         raise CountsError("0 ≤ solved ≤ tried must hold everywhere, and be finite. Check the counts.")
-    if min(seq_lens) < 1 or len(set(seq_lens)) < len(seq_lens):
-        raise CountsError(f"seq_lens must be positive and differ; got {list(seq_lens)}. Merge equal ones.")
     if widths[0] < 1 or np.any(np.diff(np.asarray(widths, dtype=float)) <= 0):
         raise CountsError(f"widths must be positive and rise; got {list(widths)}. Sort and merge them.")
     return k_NW, m_NW
+
+
+def check_lengths(seq_lens: Sequence[int]) -> None:
+    """Refuse lengths that break the rules of `fit_law`."""
+    if min(seq_lens) < 1 or len(set(seq_lens)) < len(seq_lens):
+        raise CountsError(f"seq_lens must be positive and differ; got {list(seq_lens)}. Merge equal ones.")
 
 
 def alpha_grid(log_width: Floats, step: float = STEP) -> Floats:
@@ -136,50 +132,13 @@ def alpha_grid(log_width: Floats, step: float = STEP) -> Floats:
     return _even(low, float(log_width[-1]) + CEILING_OVER, step)
 
 
-def value_grid(log_width: Floats, alpha: Floats, x_N: Floats, step: float = STEP) -> Floats:
-    """Return the grid of ln d* on which every line over the lengths lies."""
+def value_grid(log_width: Floats, alpha: Floats, offset_NS: Floats, step: float = STEP) -> Floats:
+    """Return the grid of ln d* on which every line over the lengths lies, α plus one of some offsets each."""
     # Covers every value of the line, and the tails of the widest slope and scatter beyond the tried widths.
-    reach = float(np.abs(np.outer(x_N, [B[0], B[-1]])).max())
+    reach = float(np.abs(offset_NS).max())
     low = min(alpha[0] - reach, log_width[0] - _TAIL)
     return _even(float(low), float(max(alpha[-1] + reach, log_width[-1] + _TAIL)), step)
 
 
 def _even(low: float, high: float, step: float) -> Floats:
     return np.asarray(np.arange(int(np.ceil((high - low) / step)) + 1) * step + low, dtype=np.float64)
-
-
-def _joint(k_NW: Floats, m_NW: Floats, log_width: Floats, alpha: Floats, x_N: Floats) -> Joint:
-    v_G = value_grid(log_width, alpha, x_N)
-    kernels = scatter_kernels(v_G)
-    likelihood_NGE = length_likelihood(k_NW, m_NW, log_width, v_G)
-    scattered_NGC = scattered(likelihood_NGE, kernels)
-    lines_NP = [np.add.outer(alpha, B * x).ravel() for x in x_N]
-    kept = _within_reach(scattered_NGC, [interpolation(line_P, v_G) for line_P in lines_NP])
-    maps = [interpolation(line_P[kept], v_G) for line_P in lines_NP]
-    total_PC = sum_lengths(scattered_NGC, maps)
-    return Joint(
-        v=v_G,
-        kernels=kernels,
-        likelihood=likelihood_NGE,
-        scattered=scattered_NGC,
-        maps=maps,
-        kept=kept,
-        total=total_PC - total_PC.max(),
-        nuisance=nuisance_grid(),
-    )
-
-
-def sum_lengths(scattered_NGC: Singles, maps: Sequence[sparse.csr_array]) -> Singles:
-    """Sum over the lengths of the log-likelihood along the line, shape (P, C)."""
-    total_PC: Singles = maps[0] @ scattered_NGC[0]
-    for map_PG, scattered_GC in zip(maps[1:], scattered_NGC[1:], strict=True):
-        total_PC += map_PG @ scattered_GC
-    return total_PC
-
-
-def _within_reach(scattered_NGC: Singles, maps: Sequence[sparse.csr_array]) -> NDArray[np.intp]:
-    # Each length at its own best combination bounds every combination from above.
-    bound_P = sum_lengths(scattered_NGC.max(axis=2, keepdims=True), maps)[:, 0]
-    best = int(bound_P.argmax())
-    reached = sum_lengths(scattered_NGC, [map_PG[[best]] for map_PG in maps]).max()
-    return np.flatnonzero(bound_P > reached - _REACH)

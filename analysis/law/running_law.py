@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from analysis.law.nuisance import LAPSE, SIGMA, TAU, nuisance_grid, threshold_curve
-from analysis.law.posterior import B, alpha_grid, check_counts, value_grid
+from analysis.law.posterior import B, alpha_grid, check_counts, check_lengths, value_grid
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -63,12 +63,13 @@ class RunningLaw:
 
     def __init__(self, seq_lens: Sequence[int], widths: Sequence[float]) -> None:
         shape = (len(seq_lens), len(widths))
-        check_counts(np.zeros(shape), np.zeros(shape), seq_lens, widths)
+        check_counts(np.zeros(shape), np.zeros(shape), widths, points=len(seq_lens))
+        check_lengths(seq_lens)
         log_n, log_width = np.log(np.asarray(seq_lens, dtype=float)), np.log(np.asarray(widths, dtype=float))
         x_N = log_n - log_n.mean()
         alpha = alpha_grid(log_width, _STEP)
         self._b = B[::2]
-        self._v = value_grid(log_width, alpha, x_N, _STEP)
+        self._v = value_grid(log_width, alpha, np.outer(x_N, B), _STEP)
         self._line_NP = (alpha[:, None] + self._b * x_N[:, None, None]).reshape(len(x_N), -1)
         place_NP = (self._line_NP - self._v[0]) / _STEP
         self._left_NP = place_NP.astype(np.intp)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+from analysis.law.exponent import Exponent
 from analysis.law.law_posterior import LawPosterior
 from analysis.law.minimal_width import Censoring, MinimalWidth
 from analysis.text import interval, listed, number
@@ -38,9 +39,12 @@ def judge(law: LawPosterior, widths: Sequence[MinimalWidth]) -> tuple[Verdict, s
         The verdict, and its reason in words, without a full stop.
     """
     missing = what_is_missing(law, widths)
-    if missing:
-        return Verdict.UNDETERMINED, "; ".join(missing)
-    low, high = law.b_interval
+    return (Verdict.UNDETERMINED, "; ".join(missing)) if missing else judge_exponent(law.exponent)
+
+
+def judge_exponent(exponent: Exponent) -> tuple[Verdict, str]:
+    """The verdict that an interval speaks for, and the reason in words, once there is enough to give one."""
+    low, high = exponent.interval
     holds_constant, holds_linear = low <= 0.0 <= high, low <= 1.0 <= high
     spelled = f"the 95 % interval {interval((low, high))}"
     if holds_constant and holds_linear:

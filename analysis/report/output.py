@@ -11,27 +11,24 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from analysis.errors import OutputError
-from analysis.figures.accuracy import figure_accuracy
-from analysis.figures.learning_rate import figure_learning_rate
-from analysis.figures.minimal_width import figure_minimal_width
-from analysis.figures.solve_rate import figure_solve_rate
-from analysis.figures.state_size import figure_state_size
-from analysis.figures.style import house_style
-from analysis.results.solve_rates import solve_rates
+from analysis.figures.laws import law_rows
+from analysis.figures.pictures import Picture, pictures
+from analysis.figures.style import house_style, lay_out, lay_out_as
+from analysis.figures.theme import DARK, PRINT, Theme
 from analysis.results.summary import Analysis
-from analysis.tables.learning_rates import tuned
 
 DPI = 220
 
 
 def write(analysis: Analysis, out: Path) -> list[Path]:
-    """Write figures as PNG and SVG, and the tables `minimal_widths.csv`, `solve_rates.csv` and `fits.csv`.
+    """Write the figures, the data behind each, `law_line.csv` and `fits.csv`.
 
-    Where the table has state sizes, there is a figure of them too, with its points in `state_size.csv`; where a
-    cell tried two learning rates, likewise with `learning_rates.csv`.
+    A figure NAME is there as `NAME.png` and `NAME.svg`, and on a dark ground as `dark/NAME.png` and
+    `dark/NAME.svg`; all that it shows is in `NAME.csv`, but for the lines of the laws, which two figures share and
+    `law_line.csv` holds.
 
     Everything is computed and drawn in memory before the first file appears. The same analysis gives the same
-    bytes. `analysis.report.report.write_report` writes these and a report about them.
+    bytes. `analysis.write_report` writes these and a report about them.
 
     Args:
         analysis: The results of a table.
@@ -53,35 +50,37 @@ def render(analysis: Analysis) -> dict[str, bytes]:
         analysis: The results of a table.
 
     Returns:
-        The content of each file, by its name.
+        The content of each file, by its name; those in a folder have a stroke in their names.
     """
-    figures = {
-        "accuracy": figure_accuracy(analysis),
-        "minimal_width": figure_minimal_width(analysis),
-        "solve_rate": figure_solve_rate(analysis),
-    }
-    tables = {
-        "minimal_widths": analysis.widths,
-        "solve_rates": solve_rates(analysis.fits, analysis.counts),
-        "fits": analysis.to_frame(),
-    }
-    if len(analysis.states):
-        figures["state_size"] = figure_state_size(analysis)
-        tables["state_size"] = analysis.state_points
-    if len(tuned(analysis.rates)):
-        figures["learning_rate"] = figure_learning_rate(analysis)
-        tables["learning_rates"] = analysis.rate_points
-    images = {
-        f"{name}.{kind}": _image(figure, kind) for name, figure in figures.items() for kind in ("png", "svg")
-    }
-    return images | {f"{name}.csv": rows.to_csv(index=False).encode() for name, rows in tables.items()}
+    tables = {"law_line": law_rows(analysis.fits), "fits": analysis.to_frame()}
+    contents = {f"{name}.csv": rows.to_csv(index=False).encode() for name, rows in tables.items() if len(rows)}
+    for name, picture in pictures(analysis).items():
+        contents |= picture_files(name, picture)
+    return contents
 
 
-def _image(figure: Figure, kind: str) -> bytes:
+def picture_files(name: str, picture: Picture) -> dict[str, bytes]:
+    """Draw a figure on both grounds; the content of its files, and of that with its data, by their names."""
+    return _images(name, picture) | {f"{name}.csv": picture.data.to_csv(index=False).encode()}
+
+
+def _images(name: str, picture: Picture) -> dict[str, bytes]:
+    """A figure on both grounds. The layout is sought once, for it takes as long as drawing, and is the same."""
+    figure, dark = picture.draw(PRINT), picture.draw(DARK)
+    lay_out(figure, PRINT, DPI)
+    lay_out_as(dark, figure)
+    return {
+        f"{folder}{name}.{kind}": _image(drawn, kind, theme)
+        for folder, drawn, theme in (("", figure, PRINT), ("dark/", dark, DARK))
+        for kind in ("png", "svg")
+    }
+
+
+def _image(figure: Figure, kind: str, theme: Theme) -> bytes:
     buffer = io.BytesIO()
     # Without a date the same figure gives the same file; only SVG writes one.
     metadata = {"Date": None} if kind == "svg" else None
-    with house_style():
+    with house_style(theme):
         figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
     return buffer.getvalue()
 
@@ -92,7 +91,7 @@ def put_all(out: Path, contents: Mapping[str, bytes]) -> list[Path]:
     All are written under temporary names first and then renamed, so a full disk changes nothing.
 
     Args:
-        out: The folder; made if it does not exist.
+        out: The folder; made if it does not exist, as are the folders in it that names ask for.
         contents: The content of each file, by its name.
 
     Returns:
@@ -105,8 +104,10 @@ def put_all(out: Path, contents: Mapping[str, bytes]) -> list[Path]:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name in sorted(contents):
-            staged.append((_temporary(out / name), out / name))
+            staged.append((_temporary(out, name), out / name))
             staged[-1][0].write_bytes(contents[name])
+        for folder in {path.parent for _, path in staged}:
+            folder.mkdir(exist_ok=True)
         for temporary, path in staged:
             temporary.replace(path)
     except OSError as error:
@@ -121,12 +122,12 @@ def put_all(out: Path, contents: Mapping[str, bytes]) -> list[Path]:
     return [path for _, path in staged]
 
 
-def _temporary(path: Path) -> Path:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+def _temporary(out: Path, name: str) -> Path:
+    handle, path = tempfile.mkstemp(dir=out, prefix=f".{Path(name).name}.")
     os.close(handle)
     # mkstemp makes a private file; give it the mode that a plain open would have.
-    Path(name).chmod(0o666 & ~_umask())
-    return Path(name)
+    Path(path).chmod(0o666 & ~_umask())
+    return Path(path)
 
 
 def _umask() -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.law.candidates import Candidate
+from analysis.law.checks import Refit
 from analysis.law.cross_check import CrossCheck
 from analysis.law.law_posterior import LawPosterior
 from analysis.law.length_posterior import LengthPosterior
 from analysis.law.minimal_width import MinimalWidth
+from analysis.law.predictive import Predictive
 from analysis.law.verdict import MIN_BRACKETED, Verdict
 from analysis.text import interval, listed, number, odds
 
@@ -35,6 +38,11 @@ class FitResult:
         cross_check: Least squares beside the posterior, None where two lengths are not bracketed.
         tried: Cells that finished.
         missing: Cells that were lost.
+        d_models: The widths tried at any length, rising.
+        candidates: The laws that compete, each with its probability; none where one length has no law.
+        left_out: The law without each length, by that length; empty with fewer than three.
+        priors: The law under other priors, see `analysis.law.checks.other_priors`; empty with one length.
+        predictive: The solve rates that the law expects.
     """
 
     label: str
@@ -51,6 +59,11 @@ class FitResult:
     cross_check: CrossCheck | None
     tried: int
     missing: int
+    d_models: tuple[int, ...]
+    candidates: tuple[Candidate, ...]
+    left_out: Mapping[int, Refit]
+    priors: Mapping[tuple[float, tuple[float, float]], Refit]
+    predictive: Predictive
 
     @property
     def num_kv_pairs(self) -> tuple[int, ...]:
@@ -141,6 +154,7 @@ class FitResult:
             "seq_lens": len(self.widths),
             "cells": self.tried,
             "missing_cells": self.missing,
+            "predictive_p": self.predictive.p_value,
             "least_squares_b": check.b if check else float("nan"),
             "least_squares_low": check.low if check else float("nan"),
             "least_squares_high": check.high if check else float("nan"),

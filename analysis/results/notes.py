@@ -9,7 +9,8 @@ import pandas as pd
 
 from analysis.law.cross_check import CrossCheck
 from analysis.law.minimal_width import MinimalWidth
-from analysis.results.fit_result import TIED
+from analysis.results.check_notes import check_notes
+from analysis.results.fit_result import TIED, FitResult
 from analysis.tables.cells import POINT
 from analysis.tables.columns import Status
 from analysis.tables.learning_rates import edge_notes
@@ -20,30 +21,21 @@ FIXED = ["task", "vocab_size", "num_passes", "query_distribution", "num_layers",
 
 
 def fit_notes(
-    cells: pd.DataFrame,
-    counts: pd.DataFrame,
-    widths: Sequence[MinimalWidth],
-    check: CrossCheck | None,
-    threshold: float,
-    *,
-    unsized: pd.DataFrame,
-    by_rate: pd.DataFrame,
+    fit: FitResult, cells: pd.DataFrame, counts: pd.DataFrame, *, unsized: pd.DataFrame, by_rate: pd.DataFrame
 ) -> list[str]:
     """Collect the notes of one fit.
 
     Args:
+        fit: The fit, without notes.
         cells: The best trial of every cell, of all fits.
         counts: The points of this fit.
-        widths: Its interval of d* at each length.
-        check: Its least squares, if any.
-        threshold: Accuracy at or over which a cell is solved.
         unsized: The trials that the figure of state sizes leaves out, of all fits.
         by_rate: What `analysis.tables.learning_rates.rate_points` returns, of all fits.
 
     Returns:
         The notes; empty when there is nothing to know.
     """
-    own = cells.merge(counts[POINT], on=POINT)
+    own, widths, threshold = cells.merge(counts[POINT], on=POINT), fit.widths, fit.threshold
     return [
         *_tied(counts),
         *_missing(counts),
@@ -53,9 +45,10 @@ def fit_notes(
         *_stopped_early(own, threshold),
         *_given_up(own, threshold),
         *_pooled(own),
-        *_dropped(check),
+        *_dropped(fit.cross_check),
         *_unsized(unsized.merge(counts[POINT], on=POINT)),
         *edge_notes(by_rate.merge(counts[POINT], on=POINT), threshold),
+        *check_notes(fit),
     ]
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pandas as pd
 
-from analysis.law.cross_check import least_squares
-from analysis.law.length_posterior import length_posteriors
-from analysis.law.minimal_width import find_minimal_widths
-from analysis.law.posterior import fit_joint
-from analysis.law.verdict import Verdict, judge
-from analysis.results.advice import next_trials
+from analysis.results.check_tables import left_out_frame, predictive_frame, priors_frame
+from analysis.results.crossed import CrossedFit, crossed_fits
+from analysis.results.differences import differences_frame
 from analysis.results.fit_result import FitResult
+from analysis.results.fitting import fit_counts
+from analysis.results.law_tables import check_lengths, laws_frame, predictions_frame
 from analysis.results.notes import fit_notes
+from analysis.results.parts import law_parts
+from analysis.results.solve_rates import solve_rates
+from analysis.results.thresholds import THRESHOLDS, thresholds_frame
 from analysis.results.widths import widths_frame
-from analysis.tables.cells import POINT, best_of, count_grid, distinct_trials, law_labels, solve_counts
+from analysis.tables.accuracy import Accuracy, measured_by
+from analysis.tables.cells import best_of, distinct_trials, solve_counts
 from analysis.tables.columns import DEFAULT_THRESHOLD, check_threshold
 from analysis.tables.learning_rates import best_by_rate, rate_points
 from analysis.tables.states import best_by_state, state_points, without_state
@@ -29,6 +33,10 @@ class Analysis:
 
     Attributes:
         threshold: Accuracy at or over which a cell is solved.
+        accuracy: Which accuracy that is.
+        compared: Thresholds that are compared, rising.
+        predicted_at: Lengths at which minimal widths are predicted; empty for twice and four times the longest.
+        trials: Every trial of the table once, checked.
         cells: The best trial of every cell, with its extra columns.
         counts: Solved of tried seeds at every point (mixer, seq_len, num_kv_pairs, d_model).
         fits: One result a mixer, or a mixer and number of pairs where lengths and pairs are crossed.
@@ -42,6 +50,10 @@ class Analysis:
     """
 
     threshold: float
+    accuracy: Accuracy
+    compared: tuple[float, ...]
+    predicted_at: tuple[int, ...]
+    trials: pd.DataFrame
     cells: pd.DataFrame
     counts: pd.DataFrame
     fits: list[FitResult]
@@ -50,6 +62,51 @@ class Analysis:
     state_points: pd.DataFrame
     rates: pd.DataFrame
     rate_points: pd.DataFrame
+
+    @cached_property
+    def solve_rates(self) -> pd.DataFrame:
+        """Seeds that solved at every width and length of every fit; see `analysis.results.solve_rates`."""
+        return solve_rates(self.fits, self.counts)
+
+    @cached_property
+    def laws(self) -> pd.DataFrame:
+        """How likely each law is for every fit; see `analysis.results.law_tables.laws_frame`."""
+        return laws_frame(self.fits)
+
+    @cached_property
+    def predictions(self) -> pd.DataFrame:
+        """Minimal widths that each law predicts; see `analysis.results.law_tables.predictions_frame`."""
+        return predictions_frame(self.fits, self.predicted_at)
+
+    @cached_property
+    def left_out(self) -> pd.DataFrame:
+        """Every fit without each of its lengths; see `analysis.results.check_tables`."""
+        return left_out_frame(self.fits)
+
+    @cached_property
+    def priors(self) -> pd.DataFrame:
+        """Every fit under other priors; see `analysis.results.check_tables`."""
+        return priors_frame(self.fits)
+
+    @cached_property
+    def predictive(self) -> pd.DataFrame:
+        """Solve rates that the laws expect beside those seen; see `analysis.results.check_tables`."""
+        return predictive_frame(self.fits, self.solve_rates)
+
+    @cached_property
+    def differences(self) -> pd.DataFrame:
+        """Differences between exponents, the clearest first; see `analysis.results.differences`."""
+        return differences_frame(self.fits)
+
+    @cached_property
+    def crossed(self) -> list[CrossedFit]:
+        """Exponents of length and of pairs, for mixers that cross them; see `analysis.results.crossed`."""
+        return crossed_fits(self.counts)
+
+    @cached_property
+    def thresholds(self) -> pd.DataFrame:
+        """The exponents at the thresholds compared; see `analysis.results.thresholds.thresholds_frame`."""
+        return thresholds_frame(self.trials, self.compared)
 
     def to_frame(self) -> pd.DataFrame:
         """One row a fit: verdict, exponent, interval, odds, reason and notes."""
@@ -61,12 +118,22 @@ class Analysis:
         return json.dumps(fits, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analysis:
+def analyse(
+    table: pd.DataFrame,
+    threshold: float = DEFAULT_THRESHOLD,
+    accuracy: Accuracy = Accuracy.PER_QUERY,
+    *,
+    thresholds: Sequence[float] = (),
+    seq_lens: Sequence[int] = (),
+) -> Analysis:
     """From trials to minimal widths, laws and verdicts.
 
     Args:
         table: One trial a row with the columns of `analysis.tables.columns.check_table`.
         threshold: Accuracy at or over which a cell is solved, in (0, 1].
+        accuracy: Which accuracy that is.
+        thresholds: Others to compare it with; some usual ones if empty.
+        seq_lens: Lengths at which to predict minimal widths; twice and four times the longest if empty.
 
     Returns:
         The results, in the order of the mixers' names.
@@ -75,18 +142,24 @@ def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analys
         AnalysisError: The table or the threshold breaks a rule.
     """
     threshold = check_threshold(threshold)
-    trials = distinct_trials(table)
+    trials = distinct_trials(measured_by(table, accuracy))
     cells = best_of(trials)
     states = best_by_state(trials)
     unsized = without_state(trials, states)
     rates = best_by_rate(trials)
     by_rate = rate_points(rates)
     counts = solve_counts(cells, threshold)
-    fits = [
-        _fit(label, cells, part, threshold, unsized=unsized, by_rate=by_rate) for label, part in _parts(counts)
-    ]
+    fits = []
+    for label, part in law_parts(counts):
+        fit = fit_counts(label, part, threshold)
+        notes = fit_notes(fit, cells, part, unsized=unsized, by_rate=by_rate)
+        fits.append(replace(fit, notes=tuple(notes)))
     return Analysis(
         threshold=threshold,
+        accuracy=accuracy,
+        compared=tuple(sorted({threshold, *(map(check_threshold, thresholds) if thresholds else THRESHOLDS)})),
+        predicted_at=check_lengths(seq_lens),
+        trials=trials,
         cells=cells,
         counts=counts,
         fits=fits,
@@ -95,46 +168,4 @@ def analyse(table: pd.DataFrame, threshold: float = DEFAULT_THRESHOLD) -> Analys
         state_points=state_points(states),
         rates=rates,
         rate_points=by_rate,
-    )
-
-
-def _parts(counts: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    labels = law_labels(counts[POINT[:-1]].itertuples(index=False, name=None))
-    own = [
-        (mixer, labels[mixer, pairs]) for mixer, pairs in counts[["mixer", "num_kv_pairs"]].itertuples(index=False)
-    ]
-    for law in dict.fromkeys((mixer, label) for (mixer, _), label in labels.items()):
-        yield law[1], counts[[name == law for name in own]]
-
-
-def _fit(
-    label: str,
-    cells: pd.DataFrame,
-    counts: pd.DataFrame,
-    threshold: float,
-    *,
-    unsized: pd.DataFrame,
-    by_rate: pd.DataFrame,
-) -> FitResult:
-    grid = count_grid(counts)
-    widths = tuple(find_minimal_widths(grid.seq_lens, grid.widths, grid.solved, grid.tried))
-    law, joint = fit_joint(grid.solved, grid.tried, grid.seq_lens, grid.widths)
-    verdict, reason = judge(law, widths)
-    pairs = counts.groupby("seq_len", sort=True)["num_kv_pairs"].first()
-    check = least_squares(widths)
-    return FitResult(
-        label=label,
-        mixer=str(counts["mixer"].iloc[0]),
-        threshold=threshold,
-        law=law,
-        widths=widths,
-        pairs=tuple(int(k) for k in pairs),
-        lengths=length_posteriors(joint, law.seq_lens),
-        verdict=verdict,
-        reason=reason,
-        advice=tuple(next_trials(widths)) if verdict is Verdict.UNDETERMINED else (),
-        notes=tuple(fit_notes(cells, counts, widths, check, threshold, unsized=unsized, by_rate=by_rate)),
-        cross_check=check,
-        tried=int(counts["tried"].sum()),
-        missing=int(counts["missing"].sum()),
     )

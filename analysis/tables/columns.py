@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from enum import StrEnum
 
 import pandas as pd
 
 from analysis.errors import CellValueError, ColumnError, EmptyTableError, ThresholdError
+from analysis.tables.trackers import FINISHED, UNFINISHED, as_words, state_column
 
 CELL = ["mixer", "seq_len", "num_kv_pairs", "d_model", "seed"]
 """The axes: one combination of their values is a cell."""
 
 WHOLE = ["seq_len", "num_kv_pairs", "d_model"]
 NEEDED = ["mixer", *WHOLE, "accuracy"]
+
+FIXED = ["task", "vocab_size", "num_passes", "query_distribution", "num_layers", "state_mixer", "positions"]
+"""Columns that should hold one value in a fit: the best is taken over them, for they are no axes."""
+
+OPTIONAL = [
+    "seed", "learning_rate", "weight_decay", "status", "accuracy_per_sequence", "state_size", "num_params",
+    "trial_id", "threshold",
+]  # fmt: skip
+KNOWN = [*NEEDED, *OPTIONAL, *FIXED]
+"""The columns that mean something to the analysis, the needed ones first."""
+
+_SHOWN = 12
 
 DEFAULT_THRESHOLD = 0.99
 """Accuracy at or over which a cell is solved, where none is given."""
@@ -57,6 +71,10 @@ def check_threshold(threshold: float) -> float:
 def check_table(table: pd.DataFrame) -> pd.DataFrame:
     """Check the declared columns and bring them to one form.
 
+    Numbers may be text. A status may also be the state of a run in a tracker, in either case of letters: of a
+    finished run the accuracy decides, and one that crashed, failed, was killed or still runs is lost. In a table
+    without `status`, a column `State` or `state` that holds such states only is taken for it.
+
     Args:
         table: One trial a row with columns mixer, seq_len, num_kv_pairs, d_model and accuracy; learning_rate,
             seed, status and state_size where known. Other columns are kept as they are.
@@ -64,10 +82,10 @@ def check_table(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         A copy with whole-number lengths and widths, float accuracies (NaN where the trial was lost or
         diverged), float state sizes where the table has any (NaN where not known), a seed (0 where the table
-        has none), and a boolean column `lost`.
+        has none), statuses in lower case, and a boolean column `lost`.
 
     Raises:
-        ColumnError: A needed column is missing.
+        ColumnError: A needed column is missing, or there twice.
         EmptyTableError: There are no rows.
         CellValueError: A value breaks a rule; the message shows it and its row, the first row being 1.
     """
@@ -75,9 +93,13 @@ def check_table(table: pd.DataFrame) -> pd.DataFrame:
     if table.empty:
         raise EmptyTableError("A table must hold at least one trial; got no rows. Run a trial first.")
     checked = table.reset_index(drop=True).copy()
+    if "status" not in checked and (state := state_column(checked)):
+        checked["status"] = checked[state]
     for column in WHOLE:
         checked[column] = _whole(checked, column)
     checked["mixer"] = _names(checked)
+    if "status" in checked:
+        checked["status"] = _statuses(checked)
     checked["lost"] = _lost(checked)
     checked["accuracy"] = _accuracy(checked)
     if "state_size" in checked:
@@ -95,10 +117,22 @@ def _check_columns(table: pd.DataFrame) -> None:
     for column in NEEDED:
         if column not in present:
             nearest = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
-            fix = f"Is it {nearest[0]!r}? Rename it." if nearest else "Add it."
+            fix = f"Is it {nearest[0]!r}? Rename it, or map it: {column}={nearest[0]}." if nearest else "Add it."
             raise ColumnError(
-                f"A table must have the column {column!r}; got {', '.join(present) or 'no column'}. {fix}"
+                f"A table must have the column {column!r}; got {shortened(present) or 'no column'}. {fix}"
             )
+    for column in KNOWN:
+        if (times := present.count(column)) > 1:
+            raise ColumnError(
+                f"A table must have each column once; got {column!r} {times} times. Drop or rename one."
+            )
+
+
+def shortened(names: Sequence[str]) -> str:
+    """The names of columns, those over a dozen counted: `a, b and 30 more`."""
+    if len(names) <= _SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
 
 
 def _refuse(table: pd.DataFrame, bad: pd.Series[bool], column: str, rule: str, fix: str) -> None:
@@ -127,33 +161,42 @@ def _names(table: pd.DataFrame) -> pd.Series[str]:
     return table["mixer"].astype(str)
 
 
+def _statuses(table: pd.DataFrame) -> pd.Series[str]:
+    known = [str(status) for status in Status]
+    words = as_words(table["status"])
+    rule = f"status must be one of {', '.join(known)}, or a tracker's {', '.join([FINISHED, *sorted(UNFINISHED)])}"
+    unknown = ~words.isin([*known, FINISHED, *UNFINISHED])
+    _refuse(table, unknown, "status", rule, "Correct the row, or drop the column.")
+    return words
+
+
 def _lost(table: pd.DataFrame) -> pd.Series[bool]:
     if "status" not in table:
         return pd.Series(False, index=table.index)
-    known = [str(status) for status in Status]
-    status = table["status"].astype(str)
-    rule = f"status must be one of {', '.join(known)}"
-    _refuse(table, ~status.isin(known), "status", rule, "Correct the row, or drop the column.")
-    return status.isin([str(status) for status in Status if status.lost])
+    return table["status"].isin([*(str(status) for status in Status if status.lost), *UNFINISHED])
 
 
 def _accuracy(table: pd.DataFrame) -> pd.Series[float]:
     numbers = _numbers(table, "accuracy")
     fix = "Write 97 % as 0.97, and leave it empty where a trial diverged."
-    unread = numbers.isna() & table["accuracy"].notna() & (table["accuracy"].astype(str).str.lower() != "nan")
+    unread = numbers.isna() & ~_empty(table["accuracy"])
     outside = numbers.notna() & ~numbers.between(0.0, 1.0)
     _refuse(table, (unread | outside) & ~table["lost"], "accuracy", "accuracy must lie in [0, 1]", fix)
     if "status" in table:
-        numbers = numbers.mask(table["status"].astype(str) == Status.DIVERGED)
-        bad = numbers.isna() & (table["status"].astype(str) == Status.SOLVED)
+        numbers = numbers.mask(table["status"] == Status.DIVERGED)
+        bad = numbers.isna() & (table["status"] == Status.SOLVED)
         _refuse(table, bad, "accuracy", "a solved trial must have an accuracy", "Correct its status.")
     return numbers.mask(table["lost"])
+
+
+def _empty(values: pd.Series[str]) -> pd.Series[bool]:
+    return values.isna() | values.astype(str).str.strip().str.lower().isin(["", "nan"])
 
 
 def _state_size(table: pd.DataFrame) -> pd.Series[float]:
     numbers = _numbers(table, "state_size")
     counts = (numbers >= 0) & (numbers < 2**53) & (numbers % 1 == 0)
-    empty = table["state_size"].isna() | table["state_size"].astype(str).str.strip().str.lower().isin(["", "nan"])
+    empty = _empty(table["state_size"])
     rule = "state_size must be a whole number of elements, at least 0"
     _refuse(
         table, ~counts & ~empty & ~table["lost"], "state_size", rule, "Correct the row, or leave the value empty."

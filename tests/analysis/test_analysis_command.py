@@ -18,22 +18,9 @@ def test_command_writes_and_tells(tmp_path, capsys):
     assert told.err == ""
     assert "base_conv  (16, 24]  (32, 48]  (48, 64]  (48, 64]  (64, 96]" in told.out
     assert "base_conv: power law, d* ∝ N^0.69" in told.out
-    names = {
-        "accuracy.png",
-        "accuracy.svg",
-        "minimal_width.png",
-        "minimal_width.svg",
-        "minimal_widths.csv",
-        "solve_rate.png",
-        "solve_rate.svg",
-        "solve_rates.csv",
-        "fits.csv",
-        "fits.json",
-        "report.md",
-    }
-    assert {file.name for file in out.iterdir()} == names
+    assert f"report: {out}/report.html" in told.out
     assert pd.read_csv(out / "fits.csv")["verdict"].tolist() == ["power law"]
-    assert len(pd.read_csv(out / "minimal_widths.csv")) == 5
+    assert len(pd.read_csv(out / "minimal_width.csv")) == 5
     report = (out / "report.md").read_text()
     assert f"- command: `python -m analysis {DATA}/base_conv_cpu_scale.csv --out {out} --threshold 0.95`" in report
     assert "numpy" in report
@@ -45,13 +32,21 @@ def test_command_writes_and_tells(tmp_path, capsys):
         ("absent.csv", [], "must exist"),
         ("bad.csv", [], "must have the column 'mixer'"),
         ("good.csv", ["--threshold", "95"], "threshold must be over 0 and at most 1"),
+        ("good.csv", ["--threshold", "0.9,95"], "threshold must be over 0 and at most 1"),
+        ("good.csv", ["--threshold", "high"], "Thresholds must be numbers"),
+        ("good.csv", ["--predict", "0"], "length of at least 1; got 0"),
+        ("good.csv", ["--predict", "1e3"], "Sequence lengths must be whole numbers"),
+        ("good.csv", ["--per-sequence"], "must be in the column 'accuracy_per_sequence'"),
+        ("good.csv", ["--columns", "mixer=model"], "got mixer=model"),
+        ("example:none", [], "An example must be one of"),
     ],
 )
 def test_bad_input_is_one_line_and_writes_nothing(tmp_path, capsys, table, extra, said):
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
     (tmp_path / "good.csv").write_text((DATA / "zoology_figure2.csv").read_text())
     out = tmp_path / "out"
-    assert main([str(tmp_path / table), "--out", str(out), *extra]) == 2
+    given = table if ":" in table else str(tmp_path / table)
+    assert main([given, "--out", str(out), *extra]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.count("\n") == 1
@@ -107,3 +102,22 @@ def test_public_names():
     assert set(analysis.__all__) == set(analysis._HOMES)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = analysis.nothing
+
+
+def test_an_example_brings_its_threshold_and_source(tmp_path, capsys):
+    assert main(["example:zoology_figure2", "--out", str(tmp_path)]) == 0
+    assert "accuracy at least 0.9\n" in capsys.readouterr().out
+    assert "- source: `Accuracies read off a picture" in (tmp_path / "report.md").read_text()
+
+
+def test_columns_thresholds_and_lengths_reach_the_report(tmp_path):
+    table = pd.read_csv(DATA / "base_conv_cpu_scale.csv").rename(
+        columns={"mixer": "model.name", "d_model": "width"}
+    )
+    table.drop(columns="num_kv_pairs").to_csv(tmp_path / "foreign.csv", index=False)
+    asked = ["--columns", "mixer=model.name,d_model=width,num_kv_pairs:=2", "--threshold", "0.95,0.9"]
+    assert main([str(tmp_path / "foreign.csv"), "--out", str(tmp_path), *asked, "--predict", "96"]) == 0
+    text = (tmp_path / "report.md").read_text()
+    assert "| mixer | accuracy | 0.9 | 0.95 |" in text
+    assert r"| d\* at N = 96 |" in text
+    assert "base_conv: power law, d\\* ∝ N^0.69" in text

@@ -13,9 +13,10 @@ from matplotlib import _pylab_helpers
 from rate_tables import RATES, sweep
 
 from analysis import AnalysisError, analyse, figure_learning_rate
-from analysis.figures.learning_rate import draw_rates, width_looks
+from analysis.figures.learning_rate import draw_rates
 from analysis.figures.learning_rate_panels import MOST_PANELS, rate_panels
 from analysis.figures.looks import looks
+from analysis.figures.width_looks import width_looks
 from analysis.report import output
 from analysis.report.output import render
 from analysis.report.report import report_text, write_report

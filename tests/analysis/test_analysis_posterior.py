@@ -82,16 +82,16 @@ def test_length_posterior_against_direct_sums():
     posterior = length_posteriors(joint, law.seq_lens)[0]
     # The same by another route: all of (α, b), every combination, the scatter of one length kept apart.
     x = np.log(seq_lens) - law.center
-    v = joint.v
+    v = joint.lengths.v
     mass = np.zeros(v.size)
     lines = [(law.alpha[:, None] + law.b * shift).ravel() for shift in x]
-    for c in range(joint.nuisance.prior.size):
+    for c in range(joint.lengths.nuisance.prior.size):
         e, t = divmod(c, 5)
-        others = sum(np.interp(lines[n], v, joint.scattered[n][:, c]) for n in (1, 2))
-        weight = joint.nuisance.prior[c] * np.exp(others)
+        others = sum(np.interp(lines[n], v, joint.lengths.scattered[n][:, c]) for n in (1, 2))
+        weight = joint.lengths.nuisance.prior[c] * np.exp(others)
         nearest = np.abs((lines[0] - v[0]) / (v[1] - v[0]))
         place = np.bincount(nearest.round().astype(int), weight, v.size)
-        mass += (place @ joint.kernels[t]) * joint.likelihood[0][:, e]
+        mass += (place @ joint.lengths.kernels[t]) * joint.lengths.likelihood[0][:, e]
     mass /= mass.sum()
     cumulative = np.cumsum(mass)
     for q in (0.025, 0.5, 0.975):

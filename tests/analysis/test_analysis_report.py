@@ -11,10 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import AnalysisError, analyse, write_report
+from analysis.report import text as composed
 from analysis.report.markdown import plain, table, verbatim
-from analysis.report.report import report_text
+from analysis.report.output import render
+from analysis.report.tables import tables
+from analysis.tables.accuracy import Accuracy
 
 ABOUT = {"command": "tune_zoo run a_*.yaml", "space": "name: a\naxes:\n  seed: [0]\n"}
+
+
+FIGURES = ["accuracy", "minimal_width", "predictive", "solve_rate", "threshold"]
+TABLES = ["differences", "fits", "law_line", "laws", "left_out", "predictions", "priors"]
+
+
+def report_text(analysis, *, heading="?", about=None, compute="", files=None):
+    """The text of a report whose figures are all there, whatever they hold."""
+    shown = {f"{name}.png": b"" for name in FIGURES} if files is None else files
+    return composed.report_text(analysis, heading=heading, about=about or {}, compute=compute, files=shown)
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +51,13 @@ def test_sections_come_in_order(text):
     assert re.findall(r"^## (.*)", text, re.MULTILINE) == [
         "Verdict",
         "Minimal widths",
-        "Figures",
-        "How to read the verdict",
         "Notes and warnings",
+        "Figures",
+        "Exponents compared",
+        "Other laws and longer sequences",
+        "Other thresholds",
+        "Checks",
+        "How to read the verdict",
         "Method",
         "About",
     ]
@@ -76,7 +93,8 @@ def test_lost_and_diverged_trials_are_noted():
 
 
 def test_nothing_to_note_and_nothing_about():
-    text = report_text(analyse(table_of(lambda n: 32)), heading="?", about={})
+    sure = table_of(lambda n: 32, widths=(8, 12, 16, 24, 32, 48, 64), seeds=6)
+    text = report_text(analyse(sure), heading="?", about={})
     assert section(text, "Notes and warnings").startswith("None: ")
     assert "## About" not in text
 
@@ -91,7 +109,8 @@ def test_reading_matches_the_rule(text):
 def test_compute_is_a_section_of_its_own(published, tmp_path):
     said = "| mixer | trials |\n|---|---|\n| h3 | 3 |"
     text = report_text(published, heading="?", about={}, compute=f"\n{said}\n\n")
-    assert re.findall(r"^## (.*)", text, re.MULTILINE)[1:4] == ["Minimal widths", "Trials and compute", "Figures"]
+    titles = re.findall(r"^## (.*)", text, re.MULTILINE)
+    assert titles[titles.index("Trials and compute") + 1] == "How to read the verdict"
     assert section(text, "Trials and compute") == said
     assert "Trials and compute" not in report_text(published, heading="?", about={}, compute=" \n")
     write_report(published, tmp_path, heading="?", compute=said)
@@ -107,27 +126,76 @@ def test_about_is_shown_as_it_is(text):
 def test_files_and_links(published, tmp_path):
     out = tmp_path / "new" / "folder"
     files = write_report(published, out, heading="?", about=ABOUT)
-    assert [file.name for file in files] == [
-        "accuracy.png", "accuracy.svg", "fits.csv", "fits.json", "minimal_width.png", "minimal_width.svg",
-        "minimal_widths.csv", "report.md", "solve_rate.png", "solve_rate.svg", "solve_rates.csv",
-    ]  # fmt: skip
-    assert sorted(out.iterdir()) == files
-    links = re.findall(r"\]\(([^)]*)\)", (out / "report.md").read_text())
-    assert {link for link in links if "://" not in link} == {
-        "accuracy.png", "accuracy.svg", "minimal_width.png", "minimal_width.svg", "minimal_widths.csv",
-        "solve_rate.png", "solve_rate.svg", "solve_rates.csv",
+    pictures = [
+        f"{folder}{name}.{kind}" for folder in ("", "dark/") for name in FIGURES for kind in ("png", "svg")
+    ]
+    data = [f"{name}.csv" for name in [*FIGURES, *TABLES]]
+    assert {str(file.relative_to(out)) for file in files} == {
+        *pictures, *data, "fits.json", "report.html", "report.md",
     }  # fmt: skip
+    links = set(re.findall(r"\]\(([^)]*)\)", (out / "report.md").read_text()))
+    shown = {link for link in links if "://" not in link}
+    assert shown <= {str(file.relative_to(out)) for file in files}
+    assert shown >= {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg", "csv")}
     assert json.loads((out / "fits.json").read_text()) == [fit.to_dict() for fit in published.fits]
     before = {file: file.read_bytes() for file in files}
     write_report(published, out, heading="?", about=ABOUT)
     assert {file: file.read_bytes() for file in files} == before
 
 
+def test_every_file_that_the_text_names_is_written():
+    # All sections at once: pairs and lengths crossed, state sizes, learning rates, whole sequences.
+    parts = [table_of(lambda n: n / 4, pairs=pairs).assign(state_size=64) for pairs in (4, 8)]
+    trials = pd.concat([pd.concat(parts), pd.concat(parts).assign(learning_rate=1e-2)])
+    analysis = analyse(trials.assign(accuracy_per_sequence=trials["accuracy"]))
+    files = render(analysis) | tables(analysis)
+    text = report_text(analysis, files=files)
+    links = set(re.findall(r"\]\(([^)]*)\)", text))
+    assert {link for link in links if "://" not in link} <= set(files)
+    assert section(text, "Length or pairs").startswith("- base_conv: ")
+    assert "[crossed.csv](crossed.csv)" in text
+    assert "| base_conv, k = 4 | per sequence |" in section(text, "Other thresholds")
+
+
+def test_laws_are_shown_with_what_they_predict(published):
+    rows = section(report_text(published), "Other laws and longer sequences").splitlines()
+    assert rows[0] == r"| mixer | law | probability | d\* at 2 × the longest N | d\* at 4 × the longest N |"
+    assert [row.split(" | ")[1] for row in rows[2:7]] == [
+        "constant",
+        "linear",
+        "power law",
+        "affine",
+        "saturating",
+    ]
+    asked = analyse(read_data("zoology_figure2.csv"), 0.9, seq_lens=[1024])
+    assert r"| d\* at N = 1024 |" in section(report_text(asked), "Other laws and longer sequences")
+
+
+def test_undetermined_exponents_are_marked(published):
+    thresholds = section(report_text(published), "Other thresholds").splitlines()
+    assert thresholds[0] == "| mixer | accuracy | 0.7 | 0.8 | 0.9 | 0.95 | 0.99 |"
+    assert thresholds[2].count("†") == 5
+
+
+def test_one_length_has_neither_laws_nor_checks():
+    text = report_text(analyse(table_of(lambda n: 32, seq_lens=(64,))))
+    titles = re.findall(r"^## (.*)", text, re.MULTILINE)
+    assert not {"Exponents compared", "Other laws and longer sequences", "Other thresholds", "Checks"} & set(
+        titles
+    )
+
+
+def test_whole_sequences_are_said():
+    trials = table_of(lambda n: 32)
+    analysis = analyse(trials.assign(accuracy_per_sequence=0.5), 0.4, Accuracy.PER_SEQUENCE)
+    assert "Solved means an accuracy over whole sequences of at least 0.4." in report_text(analysis)
+
+
 def test_nothing_is_written_before_all_is_composed(published, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError("no font")
 
-    monkeypatch.setattr("analysis.report.report.report_text", fail)
+    monkeypatch.setattr("analysis.report.writing.report_text", fail)
     with pytest.raises(RuntimeError, match="no font"):
         write_report(published, tmp_path / "out", heading="?")
     assert not (tmp_path / "out").exists()
@@ -142,7 +210,7 @@ def test_a_folder_that_is_a_file(published, tmp_path):
 def test_a_command_with_bytes_of_no_encoding(published, tmp_path):
     files = write_report(published, tmp_path, heading="?", about={"command": "run \udcff.yaml"})
     assert "run ?.yaml" in (tmp_path / "report.md").read_text()
-    assert len(files) == 11
+    assert tmp_path / "report.html" in files
 
 
 def test_odd_names_of_mixers_stay_words():

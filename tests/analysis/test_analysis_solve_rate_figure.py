@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from analysis_tables import read_data, table_of, trials
 from figure_checks import lay_out, legends_in_the_way, overlaps
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.patches import Rectangle
 
 from analysis import analyse, figure_solve_rate
+from analysis.figures.colour import distance
 from analysis.figures.looks import looks
 from analysis.figures.solve_rate import shade, solve_panels
 from analysis.report import output
@@ -104,7 +105,7 @@ def test_a_cell_is_drawn_where_something_finished_and_only_there():
     assert counts(ax) == ["0/4", "3/4", "4/4"]
     color = looks(["h3"])["h3"].color
     assert [patch.get_facecolor()[:3] for patch in cells(ax)] == [
-        pytest.approx(shade(color, share)) for share in (0.0, 0.75, 1.0)
+        to_rgb(shade(color, "white", share)) for share in (0.0, 0.75, 1.0)
     ]
     assert cells(ax)[0].get_xy() == pytest.approx((64 / 2**0.5, 16 / 2**0.5))
     assert ax.patches[0].get_hatch()
@@ -119,11 +120,12 @@ def test_what_was_lost_is_not_shown_as_failed():
     assert set(counts(diverged)) == {"0/3"}
 
 
-def test_shades_grow_with_the_share_and_are_never_white():
-    shades = [sum(shade("#0173b2", share)) for share in np.linspace(0, 1, 5)]
-    assert shades == sorted(shades, reverse=True)
-    assert shades[0] < 2.9
-    assert shade("black", 1.0) != to_rgb("black")
+def test_shades_grow_with_the_share_and_are_never_the_paper():
+    for paper in ("white", "#111418"):
+        away = [distance(shade("#0173b2", paper, share), paper) for share in np.linspace(0, 1, 5)]
+        assert away == sorted(away)
+        assert away[0] > 0.02
+        assert shade("black", paper, 1.0) != to_hex("black")
 
 
 def test_law_is_that_of_the_fit():

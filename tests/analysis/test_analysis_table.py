@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import gzip
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from analysis_tables import table_of
 
 from analysis.errors import CellValueError, ColumnError, EmptyTableError, TableFileError, ThresholdError
+from analysis.tables.cells import best_in_cell, solve_counts
 from analysis.tables.columns import Status, check_table, check_threshold
 from analysis.tables.read import read_table
 
@@ -15,7 +19,7 @@ def table() -> pd.DataFrame:
     return table_of(lambda n: 32).assign(note="kept")
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "jsonl", "jsonl.gz"])
 def test_every_kind_of_file_gives_the_same_table(table, tmp_path, ending):
     path = tmp_path / f"table.{ending}"
     write = {
@@ -23,8 +27,67 @@ def test_every_kind_of_file_gives_the_same_table(table, tmp_path, ending):
         "parquet": lambda: table.to_parquet(path),
         "jsonl": lambda: table.to_json(path, orient="records", lines=True),
     }
-    write[ending]()
+    write[ending.removesuffix(".gz")]()
     pd.testing.assert_frame_equal(check_table(read_table(path)), check_table(table), check_dtype=False)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_mark_of_the_byte_order_is_no_part_of_the_first_name(table, tmp_path, ending):
+    path = tmp_path / f"table.{ending}"
+    text = table.to_csv(index=False) if ending == "csv" else table.to_json(orient="records", lines=True)
+    path.write_text(text, encoding="utf-8-sig")
+    assert list(read_table(path)) == list(table)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("semicolons.csv", "mixer;seq_len\nh3;64\n", "separated by semicolons, and must be by commas"),
+        ("tabs.csv", "mixer\tseq_len\nh3\t64\n", "separated by tabs"),
+        ("twice.csv", "mixer,accuracy,accuracy\nh3,0.5,0.9\n", "the column 'accuracy' is there 2 times"),
+        ("empty.jsonl", "\n", "it is empty"),
+        ("torn.jsonl", '{"a": 1}\n{"a": ', "line 2 is no JSON"),
+        ("list.jsonl", "[1]\n", "line 1 is no JSON object"),
+        ("deep.jsonl", "[" * 100_000, "line 1 is no JSON"),
+        ("plain.jsonl.gz", '{"a": 1}\n', "Not a gzipped file"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path, name, content, said):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(TableFileError, match=said):
+        read_table(tmp_path / name)
+
+
+def test_a_compressed_file_cut_short_is_an_error(tmp_path):
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b'{"a": 1}\n' * 100)[:-20])
+    with pytest.raises(TableFileError, match="could not be read"):
+        read_table(tmp_path / "cut.jsonl.gz")
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_what_objects_hold_gets_dotted_names(tmp_path, ending):
+    rows = [
+        {"model": {"mixer": {"name": "h3"}, "d_model": 64}, "data": [{"len": 8}, {"len": 16}], "taps": [3, 5]},
+        {"model": {"mixer": {"name": "rwkv4"}, "d_model": 32}, "data": [{"len": 4}, {"len": 2}], "taps": [3]},
+    ]
+    path = tmp_path / f"nested.{ending}"
+    if ending == "jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        pd.DataFrame(rows).to_parquet(path)
+    read = read_table(path)
+    assert list(read["model.mixer.name"]) == ["h3", "rwkv4"]
+    assert list(read["model.d_model"]) == [64, 32]
+    assert list(read["data.1.len"]) == [16, 2]
+    assert [list(taps) for taps in read["taps"]] == [[3, 5], [3]]
+
+
+def test_json_may_hold_nan_and_an_object_where_others_have_a_value(tmp_path):
+    (tmp_path / "odd.jsonl").write_text('{"a": NaN, "b": {"c": 1}}\n\n{"a": 2, "b": 7}\n')
+    read = read_table(tmp_path / "odd.jsonl")
+    assert read["a"].isna().tolist() == [True, False]
+    assert read["b"].tolist()[1] == 7
+    assert read["b.c"].tolist()[0] == 1
 
 
 @pytest.mark.parametrize("name", ["torn.parquet", "torn.jsonl", "empty.csv", "binary.csv"])
@@ -40,7 +103,7 @@ def test_missing_file_and_unknown_ending(tmp_path):
     with pytest.raises(TableFileError, match="does not"):
         read_table(tmp_path / "absent.csv")
     (tmp_path / "table.xlsx").touch()
-    with pytest.raises(TableFileError, match=r"must end in one of \.csv, \.parquet, \.jsonl; got 'table\.xlsx'"):
+    with pytest.raises(TableFileError, match=r"must end in one of \.csv, .*\.jsonl\.gz; got 'table\.xlsx'"):
         read_table(tmp_path / "table.xlsx")
 
 
@@ -49,6 +112,13 @@ def test_missing_column_names_the_nearest(table):
         check_table(table.rename(columns={"d_model": "dmodel"}))
     with pytest.raises(ColumnError, match=r"column 'mixer'.* Add it"):
         check_table(pd.DataFrame({"zzzz": [1]}))
+
+
+def test_columns_that_are_there_twice_or_too_many_to_list(table):
+    with pytest.raises(ColumnError, match="each column once; got 'accuracy' 2 times"):
+        check_table(pd.concat([table, table["accuracy"]], axis=1))
+    with pytest.raises(ColumnError, match=r"got column 0, .*, column 11 and 28 more\. Add it"):
+        check_table(pd.DataFrame({f"column {i}": [0] for i in range(40)}))
 
 
 def test_empty_table(table):
@@ -62,6 +132,7 @@ def test_empty_table(table):
         ("accuracy", 1.2, r"accuracy must lie in \[0, 1\]; got accuracy = 1.2 in row 3\."),
         ("accuracy", -0.1, r"got accuracy = -0.1 in row 3"),
         ("accuracy", np.inf, r"got accuracy = inf in row 3"),
+        ("accuracy", "97%", r"got accuracy = 97% in row 3\. Write 97 % as 0\.97"),
         ("accuracy", "high", r"got accuracy = high in row 3"),
         ("d_model", 0, r"d_model must be a whole number of at least 1; got d_model = 0 in row 3"),
         ("d_model", 12.5, r"got d_model = 12.5 in row 3"),
@@ -92,19 +163,57 @@ def test_whole_floats_and_text_numbers_are_welcome(table):
     assert (checked["note"] == "kept").all()
 
 
+@pytest.mark.parametrize("text", ["64", "64.0", "6.4e1"])
+def test_numbers_may_be_text_as_trackers_export_parameters(table, text):
+    checked = check_table(table.assign(d_model=text, accuracy="0.5"))
+    assert (checked["d_model"] == 64).all()
+    assert (checked["accuracy"] == 0.5).all()
+
+
+@pytest.mark.parametrize("empty", [None, np.nan, "", "NaN", "nan"])
+def test_an_accuracy_that_is_not_there_is_that_of_a_trial_that_diverged(table, empty):
+    checked = check_table(table.astype({"accuracy": object}).assign(accuracy=empty))
+    assert checked["accuracy"].isna().all()
+    assert not checked["lost"].any()
+
+
 def test_seed_and_learning_rate_may_be_absent(table):
     assert (check_table(table.drop(columns=["seed", "learning_rate"]))["seed"] == 0).all()
 
 
 def test_statuses(table):
-    with pytest.raises(CellValueError, match=r"status must be one of solved, .*; got status = failed in row 1"):
-        check_table(table.assign(status="failed"))
+    with pytest.raises(CellValueError, match=r"status must be one of solved, .*; got status = odd in row 1"):
+        check_table(table.assign(status="odd"))
     with pytest.raises(CellValueError, match="a solved trial must have an accuracy"):
         check_table(table.assign(status="solved", accuracy=np.nan))
     assert check_table(table.assign(status="timed out", accuracy=7.0))["accuracy"].isna().all()
     assert check_table(table.assign(status="diverged", accuracy=0.9))["accuracy"].isna().all()
     assert (check_table(table.assign(status="given up", accuracy=0.5))["accuracy"] == 0.5).all()
     assert [status for status in Status if not status.lost] == ["solved", "unsolved", "given up", "diverged"]
+
+
+@pytest.mark.parametrize("state", ["crashed", "FAILED", "killed", "Running", "SCHEDULED", "preempted", "pending"])
+@pytest.mark.parametrize("column", ["status", "State", "state"])
+def test_runs_of_a_tracker_that_did_not_finish_are_lost(table, column, state):
+    first = np.arange(len(table)) == 0
+    checked = check_table(table.assign(**{column: np.where(first, state, "finished"), "accuracy": 0.5}))
+    assert (checked["lost"] == first).all()
+    assert (checked["accuracy"].isna() == first).all()
+    assert set(checked["status"]) == {state.lower(), "finished"}
+
+
+def test_of_a_finished_run_the_accuracy_decides(table):
+    finished = table.reset_index(drop=True).assign(status="FINISHED")
+    finished.loc[0, "accuracy"] = np.nan
+    given, without = solve_counts(best_in_cell(finished), 0.9), solve_counts(best_in_cell(table), 0.9)
+    assert given["solved"].sum() == without["solved"].sum()
+    assert given["missing"].sum() == 0
+
+
+def test_a_state_of_another_kind_is_no_status(table):
+    checked = check_table(table.assign(state=np.where(np.arange(len(table)) == 0, "Ohio", "running")))
+    assert "status" not in checked
+    assert not checked["lost"].any()
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, 1.01, 99.0, float("nan")])

@@ -1,0 +1,86 @@
+"""A question as a command line puts it: which table, which accuracy, which thresholds and lengths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.errors import LengthsError, ThresholdError
+from analysis.results.summary import Analysis, analyse
+from analysis.tables.accuracy import Accuracy
+from analysis.tables.columns import DEFAULT_THRESHOLD
+from analysis.tables.examples import PREFIX, example
+from analysis.tables.read import read_table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What a command asks of a table.
+
+    Attributes:
+        table: A file, the results folder of a run, or `example:NAME`.
+        columns: The column map as text, see `analysis.tables.column_map`; none if the columns have their declared
+            names.
+        thresholds: Accuracies with commas between, the first being the one that decides; None for the table's own.
+        per_sequence: Whether whole sequences are counted rather than queries.
+        seq_lens: Lengths at which to predict, with commas between; None for the usual.
+    """
+
+    table: str
+    columns: str | None = None
+    thresholds: str | None = None
+    per_sequence: bool = False
+    seq_lens: str | None = None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the table is the results folder of a run."""
+        return Path(self.table).is_dir()
+
+    def source(self) -> dict[str, str]:
+        """Where the numbers of an example come from; nothing for other tables."""
+        return {"source": example(self.table).about} if self.table.startswith(PREFIX) else {}
+
+    def answer(self, default: float | None = None) -> Analysis:
+        """Read the table and analyse it.
+
+        Args:
+            default: The threshold where none is asked for; that of the example, or 0.99, if None.
+
+        Raises:
+            AnalysisError: The table, the map, a threshold or a length breaks a rule.
+        """
+        thresholds = _thresholds(self.thresholds) if self.thresholds is not None else [self._usual(default)]
+        seq_lens = _lengths(self.seq_lens) if self.seq_lens is not None else []
+        return analyse(
+            read_table(self.table, self.columns),
+            thresholds[0],
+            Accuracy.PER_SEQUENCE if self.per_sequence else Accuracy.PER_QUERY,
+            thresholds=thresholds[1:],
+            seq_lens=seq_lens,
+        )
+
+    def _usual(self, default: float | None) -> float:
+        if default is not None:
+            return default
+        return example(self.table).threshold if self.table.startswith(PREFIX) else DEFAULT_THRESHOLD
+
+
+def _thresholds(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ThresholdError(
+            f"Thresholds must be numbers, with commas between where there are several; got {text!r}. "
+            "Write for example 0.9 or 0.99,0.9,0.8."
+        ) from None
+
+
+def _lengths(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise LengthsError(
+            f"Sequence lengths must be whole numbers, with commas between where there are several; got {text!r}. "
+            "Write for example 1024 or 1024,2048."
+        ) from None

@@ -1,0 +1,79 @@
+"""Two covariates: ln d* = α + b · ln N + c · ln k + u, where sequence lengths and numbers of pairs are crossed.
+
+The same likelihood as that of `analysis.law.posterior`, with a line for every (α, b, c), on a grid twice as
+coarse; b and c are flat over the same range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from analysis.law.exponent import Exponent
+from analysis.law.joint import join, weigh_lengths
+from analysis.law.posterior import STEP, B, alpha_grid, check_counts, value_grid
+
+Floats = NDArray[np.float64]
+
+_B: Floats = B[::2]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CrossedLaw:
+    """Posterior of both exponents.
+
+    Attributes:
+        b: Of the sequence length, at a fixed number of pairs.
+        c: Of the number of pairs, at a fixed sequence length.
+        correlation: Of the two: near −1 where the table hardly unties them.
+    """
+
+    b: Exponent
+    c: Exponent
+    correlation: float
+
+
+def untied(seq_lens: Sequence[int], num_kv_pairs: Sequence[int]) -> bool:
+    """Whether points cross the two: some length has several numbers of pairs, and some number several lengths.
+
+    Points that merely leave a line in (ln N, ln k) would tell the exponents apart by its bends alone.
+    """
+    points = set(zip(seq_lens, num_kv_pairs, strict=True))
+    return len(points) > max(len({n for n, _ in points}), len({k for _, k in points}))
+
+
+def fit_crossed(
+    solved: ArrayLike,
+    tried: ArrayLike,
+    seq_lens: Sequence[int],
+    num_kv_pairs: Sequence[int],
+    widths: Sequence[float],
+) -> CrossedLaw:
+    """Posterior of both exponents from counts of seeds.
+
+    Args:
+        solved: K, seeds that solved, shape (N, W) over points (N, k) and widths.
+        tried: M, seeds tried, likewise.
+        seq_lens: N of every point, shape (N,).
+        num_kv_pairs: k of every point, shape (N,); see `untied`.
+        widths: The widths d_model, rising, shape (W,).
+
+    Raises:
+        CountsError: The arrays do not fit together, or a count is impossible.
+    """
+    k_NW, m_NW = check_counts(solved, tried, widths, points=len(seq_lens))
+    x_N, z_N = (np.log(np.asarray(values, dtype=float)) for values in (seq_lens, num_kv_pairs))
+    x_N, z_N = x_N - x_N.mean(), z_N - z_N.mean()
+    log_width = np.log(np.asarray(widths, dtype=float))
+    alpha, step = alpha_grid(log_width, 2 * STEP), 2 * STEP
+    offset_NS = (_B[:, None] * x_N[:, None, None] + _B * z_N[:, None, None]).reshape(x_N.size, -1)
+    lengths = weigh_lengths(k_NW, m_NW, log_width, value_grid(log_width, alpha, offset_NS, step))
+    joint = join(lengths, (alpha[:, None] + offset_NS[:, None, :]).reshape(x_N.size, -1))
+    mass = np.bincount(joint.kept % offset_NS.shape[1], joint.weights().sum(axis=1), offset_NS.shape[1])
+    mass_BC = (mass / mass.sum()).reshape(_B.size, _B.size)
+    b, c = Exponent(grid=_B, mass=mass_BC.sum(axis=1)), Exponent(grid=_B, mass=mass_BC.sum(axis=0))
+    covariance = _B @ mass_BC @ _B - (b.mass @ _B) * (c.mass @ _B)
+    return CrossedLaw(b=b, c=c, correlation=float(covariance / (b.sd * c.sd)))

@@ -1,0 +1,91 @@
+"""Several runs side by side: the same mixers under other settings, seeds or code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import pandas as pd
+
+from analysis.errors import ComparisonError
+from analysis.results.fit_result import FitResult
+from analysis.results.notes import FIXED
+from analysis.results.summary import Analysis, analyse
+
+BETWEEN = " · "
+"""What stands between the name of a mixer and that of its run."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """Runs at one threshold.
+
+    Attributes:
+        runs: The results of each run, by its name.
+        together: All of them as one table, every mixer named with its run.
+    """
+
+    runs: Mapping[str, Analysis]
+    together: Analysis
+
+    @property
+    def fits(self) -> list[tuple[str, FitResult]]:
+        """Every fit with the name of its run: by label, then in the order of the runs."""
+        found = [(run, fit) for run, analysis in self.runs.items() for fit in analysis.fits]
+        return sorted(found, key=lambda pair: pair[1].label)
+
+    def differences(self) -> pd.DataFrame:
+        """Compare the exponents of what several runs have in common.
+
+        Returns:
+            One row a fit and pair of runs: fit, run, other, difference (posterior median of b of `run` less that
+            of `other`), low and high (95 % interval), probability_greater.
+        """
+        rows = []
+        for (run, one), (other_run, other) in combinations(self.fits, 2):
+            if one.label == other.label and one.has_law and other.has_law:
+                difference = one.law.exponent.less(other.law.exponent)
+                found = (difference.median, *difference.interval, difference.above(0.0))
+                rows.append((one.label, run, other_run, *found))
+        names = ["fit", "run", "other", "difference", "low", "high", "probability_greater"]
+        return pd.DataFrame(rows, columns=names)
+
+    def settings(self) -> dict[str, dict[str, str]]:
+        """Settings in which the runs differ: name → run → its values."""
+        names = [name for name in FIXED if any(name in analysis.trials for analysis in self.runs.values())]
+        found = {
+            name: {run: _values(analysis.trials, name) for run, analysis in self.runs.items()} for name in names
+        }
+        return {name: values for name, values in found.items() if len(set(values.values())) > 1}
+
+
+def _values(trials: pd.DataFrame, name: str) -> str:
+    known = sorted(trials[name].dropna().astype(str).unique()) if name in trials else []
+    return ", ".join(known) or "not told"
+
+
+def compare(tables: Mapping[str, pd.DataFrame], threshold: float) -> Comparison:
+    """Analyse several runs at one threshold.
+
+    Args:
+        tables: The trials of each run, by its name.
+        threshold: Accuracy at or over which a cell is solved, in (0, 1].
+
+    Raises:
+        ComparisonError: There are fewer than two runs.
+        AnalysisError: A table or the threshold breaks a rule.
+    """
+    if len(tables) < 2:
+        raise ComparisonError(
+            f"A comparison needs at least two runs; got {', '.join(tables) or 'none'}. Name another."
+        )
+    runs = {run: analyse(table, threshold) for run, table in tables.items()}
+    marked = pd.concat([_marked(run, analysis.trials) for run, analysis in runs.items()], ignore_index=True)
+    return Comparison(runs=runs, together=analyse(marked, threshold))
+
+
+def _marked(run: str, trials: pd.DataFrame) -> pd.DataFrame:
+    marked = trials.drop(columns="lost").assign(mixer=trials["mixer"] + BETWEEN + run)
+    # The same trial in two runs is two trials here.
+    return marked.assign(trial_id=run + ":" + marked["trial_id"].astype(str)) if "trial_id" in marked else marked

@@ -1,0 +1,48 @@
+"""Which accuracy decides: over queries, or over whole sequences."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import pandas as pd
+
+from analysis.errors import ColumnError
+
+_PER_SEQUENCE = "accuracy_per_sequence"
+
+
+class Accuracy(StrEnum):
+    """What is counted as right; papers use both."""
+
+    PER_QUERY = "per query"
+    PER_SEQUENCE = "per sequence"
+
+
+def measures(table: pd.DataFrame) -> list[Accuracy]:
+    """The accuracies that a table holds."""
+    both = _PER_SEQUENCE in table and bool(table[_PER_SEQUENCE].notna().any())
+    return list(Accuracy) if both else [Accuracy.PER_QUERY]
+
+
+def measured_by(table: pd.DataFrame, accuracy: Accuracy) -> pd.DataFrame:
+    """Make an accuracy the one that decides.
+
+    Args:
+        table: One trial a row; `accuracy` is the share of queries answered, `accuracy_per_sequence` that of
+            sequences in which every query was.
+        accuracy: The one that decides.
+
+    Returns:
+        The table with that accuracy in the column `accuracy`.
+
+    Raises:
+        ColumnError: The table does not hold it.
+    """
+    if accuracy is Accuracy.PER_QUERY:
+        return table
+    if accuracy not in measures(table):
+        raise ColumnError(
+            f"Accuracy {accuracy} must be in the column {_PER_SEQUENCE!r}, and the table has none. Use accuracy "
+            f"{Accuracy.PER_QUERY}, or add it."
+        )
+    return table.assign(accuracy=table[_PER_SEQUENCE])

@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from analysis_tables import OCTAVES, table_of
+
+from analysis import Verdict, analyse
+from analysis.law.candidates import Law
+from analysis.law.cross_check import CrossCheck
+from analysis.results.check_notes import check_notes
+from analysis.results.law_tables import predictions_frame
+from analysis.results.thresholds import thresholds_frame
+
+HALVES = tuple(int(8 * 2 ** (i / 2)) for i in range(13))
+
+
+@pytest.fixture(scope="module")
+def fit():
+    """A power law to which no check objects."""
+    table = table_of(lambda n: 4 * n**0.5, seeds=6, widths=HALVES, seq_lens=(64, 128, 256, 512, 1024))
+    plain = analyse(table).fits[0]
+    assert plain.verdict is Verdict.POWER_LAW
+    chances = dict(zip(Law, (0.0, 0.0, 1.0, 0.0, 0.0), strict=True))
+    silent = [dataclasses.replace(candidate, probability=chances[candidate.law]) for candidate in plain.candidates]
+    refit = dataclasses.replace(next(iter(plain.priors.values())), law=plain.law, verdict=plain.verdict)
+    return dataclasses.replace(
+        plain,
+        candidates=tuple(silent),
+        left_out=dict.fromkeys(plain.left_out, refit),
+        priors=dict.fromkeys(plain.priors, refit),
+        predictive=dataclasses.replace(plain.predictive, p_value=0.5),
+        cross_check=dataclasses.replace(plain.cross_check, b=plain.law.b_median),
+    )
+
+
+def moved(refit, verdict, shift=0.0):
+    steps = round(shift / 0.03)
+    law = dataclasses.replace(refit.law, mass=np.roll(refit.law.mass, steps, axis=1))
+    return dataclasses.replace(refit, law=law, verdict=verdict)
+
+
+def test_no_objection_no_note(fit):
+    assert check_notes(fit) == []
+
+
+@pytest.mark.parametrize(("p", "said"), [(0.0, "0.000"), (0.048, "0.048"), (0.05, None), (0.9, None)])
+def test_surprising_counts(fit, p, said):
+    notes = check_notes(dataclasses.replace(fit, predictive=dataclasses.replace(fit.predictive, p_value=p)))
+    assert len(notes) == (said is not None)
+    assert said is None or f"do not explain the solve rates (posterior predictive p = {said})" in notes[0]
+
+
+def test_one_length_that_turns_the_verdict(fit):
+    refit = fit.left_out[64]
+    left_out = fit.left_out | {64: moved(refit, Verdict.CONSTANT), 1024: moved(refit, Verdict.LINEAR)}
+    left_out[256] = moved(refit, Verdict.UNDETERMINED)
+    assert check_notes(dataclasses.replace(fit, left_out=left_out)) == [
+        "without seq_len 64 the verdict would be constant",
+        "without seq_len 1024 the verdict would be linear",
+    ]
+    vague = dataclasses.replace(fit, left_out=left_out, verdict=Verdict.UNDETERMINED, priors={})
+    assert check_notes(vague) == []
+
+
+def test_priors_that_turn_the_verdict(fit):
+    keys = list(fit.priors)
+    refit = fit.priors[keys[0]]
+    # Of nine priors three disagree, by two other verdicts.
+    priors = fit.priors | {
+        keys[0]: moved(refit, Verdict.UNDETERMINED, -0.3),
+        keys[1]: moved(refit, Verdict.LINEAR, 0.3),
+        keys[8]: moved(refit, Verdict.UNDETERMINED, 0.03),
+    }
+    (note,) = check_notes(dataclasses.replace(fit, priors=priors))
+    middle = fit.law.b_median
+    assert note.startswith("under 3 of 9 priors of scatter and lapses the verdict would be undetermined ")
+    assert "linear" in note
+    assert note.endswith(f"(b from {middle - 0.3:.2f} to {middle + 0.3:.2f})")
+
+
+def test_least_squares_that_disagree(fit):
+    low, high = fit.law.b_interval
+
+    def notes(b):
+        check = CrossCheck(b=b, low=b - 1, high=b + 1, dropped=())
+        return check_notes(dataclasses.replace(fit, cross_check=check))
+
+    assert notes(low + 1e-6) == notes(high - 1e-6) == []
+    for outside in (low - 0.01, high + 0.01):
+        said = f"gives b = {outside:.2f}, outside the interval of the posterior"
+        assert [said in note for note in notes(outside)] == [True]
+    assert check_notes(dataclasses.replace(fit, cross_check=None)) == []
+
+
+def bent(fit, affine, saturating):
+    chances = dict(zip(Law, (0.0, 0.0, 0.5, affine, saturating), strict=True))
+    candidates = tuple(dataclasses.replace(found, probability=chances[found.law]) for found in fit.candidates)
+    return dataclasses.replace(fit, candidates=candidates)
+
+
+def test_laws_that_bend_and_fit_as_well(fit):
+    (note,) = check_notes(bent(fit, 0.25, 0.5))
+    assert note.startswith("over these lengths an affine law (1:2) or a saturating law (1:1) fits as well as")
+    (note,) = check_notes(bent(fit, 0.001, 1.0))
+    assert note.startswith("over these lengths a saturating law (2:1) fits as well as a power law may")
+    assert check_notes(bent(fit, 0.02, 0.02)) == []
+    for verdict in (Verdict.CONSTANT, Verdict.LINEAR, Verdict.UNDETERMINED):
+        other = dataclasses.replace(bent(fit, 0.5, 0.5), verdict=verdict, priors={}, left_out={})
+        assert check_notes(other) == []
+
+
+@pytest.mark.parametrize(("exponent", "middle"), [(-0.7, 60), (1.6, 60)])
+def test_no_bending_law_is_said_to_fit_where_none_can(exponent, middle):
+    # Exponents under 0 and over 1 are out of reach of laws that bend between constant and linear.
+    table = table_of(lambda n: middle * (n / 180) ** exponent, seeds=6, widths=(4, 6, *HALVES, 724, 1024))
+    fit = dataclasses.replace(analyse(table).fits[0], verdict=Verdict.POWER_LAW)
+    assert not 0 < fit.law.b_median < 1
+    assert not [note for note in check_notes(fit) if "fits as well as a power law" in note]
+
+
+def test_one_length_has_no_checks():
+    fit = analyse(table_of(lambda n: 32, seq_lens=(64,))).fits[0]
+    surprised = dataclasses.replace(fit.predictive, p_value=0.0)
+    assert check_notes(dataclasses.replace(fit, predictive=surprised)) == []
+
+
+def test_notes_of_the_checks_are_among_those_of_the_fit():
+    table = table_of(lambda n: 16, seeds=4, widths=OCTAVES)
+    table.loc[table["d_model"] >= 128, "accuracy"] = 0.3
+    fit = analyse(table).fits[0]
+    assert fit.predictive.p_value < 0.05
+    assert check_notes(fit)
+    assert set(check_notes(fit)) <= set(fit.notes)
+
+
+THIN = {
+    "one length": table_of(lambda n: 32, seq_lens=(64,)),
+    "two lengths": table_of(lambda n: n / 4, seq_lens=(64, 512)),
+    "one seed": table_of(lambda n: n / 4, seeds=1, seq_lens=(64, 128, 256)),
+    "one width": table_of(lambda n: n / 4, widths=(64,)),
+    "one row": table_of(lambda n: 32, widths=(64,), seq_lens=(64,), seeds=1),
+    "all solved": table_of(lambda n: 1),
+    "none solved": table_of(lambda n: 10_000),
+    "all diverged": table_of(lambda n: 32).assign(accuracy=np.nan),
+    "all lost": table_of(lambda n: 32).assign(status="error", accuracy=np.nan),
+    "widths 1 and 2": table_of(lambda n: n / 64, seq_lens=(64, 128), widths=(1, 2)),
+    "very long": table_of(lambda n: n**0.5 / 4, seq_lens=(8, 1024, 2**20), widths=(1, 2, 8, 32, 128, 512)),
+    "length one": table_of(lambda n: 8, seq_lens=(1, 2, 4), widths=(4, 8, 16)),
+    "forty lengths": table_of(lambda n: n / 8, seq_lens=range(64, 1024, 24), widths=OCTAVES[:5], seeds=1),
+}
+
+
+@pytest.mark.parametrize("name", THIN)
+def test_thin_tables_pass_every_check_with_finite_numbers(name):
+    analysis = analyse(THIN[name])
+    (fit,) = analysis.fits
+    assert str(fit.verdict) in fit.sentence()
+    assert 0 <= fit.predictive.p_value <= 1
+    assert np.isfinite(fit.predictive.rate).all()
+    for frame in (analysis.laws, analysis.predictions, analysis.left_out, analysis.priors, analysis.predictive):
+        assert not frame.isna().any(axis=None)
+        assert np.isfinite(frame.select_dtypes("number")).all(axis=None)
+    assert len(analysis.laws) == 5 * fit.has_law
+    assert len(analysis.left_out) == (len(fit.widths) if len(fit.widths) > 2 else 0)
+    assert len(analysis.priors) == 9 * fit.has_law
+    assert thresholds_frame(analysis.trials, [0.99])["b"].tolist() == ([fit.law.b_median] if fit.has_law else [])
+    assert analysis.differences.empty
+    assert analysis.crossed == []
+    ends = predictions_frame(analysis.fits, [1, 2**53])
+    low, high = ends[["low", "high"]].to_numpy(dtype=float).T
+    assert (low > 0).all()
+    assert np.isfinite(high).all()

@@ -1,0 +1,71 @@
+"""`tune_zoo compare`: several runs or tables in one report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from analysis import read_table
+from analysis.about import versions
+from analysis.asking import Question
+from analysis.report.comparison import write_comparison
+from analysis.results.comparison import compare as compare_tables
+from analysis.text import interval, number
+from tune_zoo.commands.provenance import own_threshold
+from tune_zoo.errors import ReportError
+
+
+def compare(runs: Sequence[str], *, threshold: float | None, out: Path, command: str, console: Console) -> None:
+    """Write a report of several runs side by side, and print their verdicts.
+
+    Args:
+        runs: Results folders or tables, each with a name before it and `=` between where its own will not do.
+        threshold: The accuracy that counts as solved; that of the runs if None.
+        out: The folder of the report.
+        command: The command line that asks for it.
+        console: Where to print.
+
+    Raises:
+        ReportError: If two runs have one name, or they were trained to different thresholds and none is given.
+        AnalysisError: If a table or the threshold breaks a rule.
+    """
+    tables = _named(runs)
+    level = _common(tables) if threshold is None else threshold
+    comparison = compare_tables({name: read_table(path) for name, path in tables.items()}, level)
+    about = {"command": command, "runs": "\n".join(f"{name} = {path}" for name, path in tables.items())}
+    write_comparison(comparison, out, about=about | {"versions": ", ".join(versions())})
+    console.print(f"accuracy ≥ {level:g}")
+    for run, fit in comparison.fits:
+        console.print(f"{fit.label}, {run}: {fit.clauses()}", soft_wrap=True)
+    for fit_label, run, other, difference, low, high, _ in comparison.differences().itertuples(index=False):
+        told = f"{fit_label}: b of {run} less that of {other} is {number(difference)} {interval((low, high))}"
+        console.print(told, soft_wrap=True)
+    console.print(f"report: {out / 'comparison.html'}", soft_wrap=True)
+
+
+def _named(runs: Sequence[str]) -> dict[str, str]:
+    """Return the path of each run by its name."""
+    found: dict[str, str] = {}
+    for text in runs:
+        name, equals, path = text.partition("=")
+        # A path may hold an equals sign of its own.
+        if not equals or Path(text).exists():
+            name, path = Path(text).name.partition(".")[0] or text, text
+        if name in found:
+            raise ReportError(
+                f"runs need names that differ; got {name} for {found[name]} and for {path}: write NAME={path}"
+            )
+        found[name] = path
+    return found
+
+
+def _common(tables: Mapping[str, str]) -> float:
+    """Return the threshold to which the runs were trained."""
+    levels = {name: own_threshold(Question(table=path)) for name, path in tables.items()}
+    known = {level for level in levels.values() if level is not None}
+    if len(known) != 1:
+        told = ", ".join(f"{level} ({name})" for name, level in levels.items())
+        raise ReportError(f"runs are compared at one threshold; theirs are {told}: give --threshold")
+    return known.pop()

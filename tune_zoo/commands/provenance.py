@@ -1,0 +1,82 @@
+"""What a report says of its making: the question, the space, the command, versions, machines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+import tune_zoo
+from analysis.about import versions
+from analysis.asking import Question
+from tune_zoo.errors import StoreError
+from tune_zoo.space_file import known_spaces, question
+
+SPACE = "space, as it was run (saved as space.yaml, `tune_zoo run space.yaml` trains the same trials)"
+"""What a report calls the search space of its run."""
+
+
+def space_of(folder: Path) -> dict[str, object]:
+    """Return the space a folder belongs to, as plain data; empty where it says nothing.
+
+    Raises:
+        StoreError: If what it says cannot be read.
+    """
+    path = folder / "space.json"
+    if not path.is_file():
+        return {}
+    try:
+        space = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise StoreError(f"{path} cannot be read: {error}; mend or remove it") from None
+    if not isinstance(space, dict):
+        raise StoreError(f"{path} does not hold a search space; mend or remove it")
+    return space
+
+
+def own_threshold(asked: Question) -> float | None:
+    """Return the threshold a run was trained to; None for a table from elsewhere, or where another is asked for.
+
+    Raises:
+        StoreError: If the folder's space cannot be read or holds none.
+    """
+    space = space_of(Path(asked.table)) if asked.is_folder and asked.thresholds is None else {}
+    if not space:
+        return None
+    training = space.get("training")
+    threshold = training.get("threshold") if isinstance(training, dict) else None
+    if not isinstance(threshold, int | float):
+        raise StoreError(f"{asked.table}/space.json holds no threshold; mend or remove it, or give --threshold")
+    return float(threshold)
+
+
+def heading_of(folder: Path) -> str:
+    """Return the question of a run: that of the shipped space of its name, else the name."""
+    name = str(space_of(folder).get("name", folder.name))
+    shipped = known_spaces().get(name)
+    return question(shipped) if shipped else name
+
+
+def about_run(records: pd.DataFrame, folder: Path, command: str) -> dict[str, str]:
+    """Return what a report of a run says of its making."""
+
+    def values(column: str) -> list[str]:
+        return sorted(set(records[column].dropna().map(str))) if column in records else []
+
+    told = {
+        "command": command,
+        "trials": str(len(records)),
+        "seconds trained, all trials together": f"{sum(map(float, records.get('seconds', []))):.0f}",
+        "devices": ", ".join(values("device")),
+        "versions": ", ".join(
+            [
+                f"tune_zoo {tune_zoo.__version__}",
+                *(f"torch {version}" for version in values("torch_version")),
+                *versions(),
+            ]
+        ),
+    }
+    space = space_of(folder)
+    return told | ({SPACE: yaml.safe_dump(space, sort_keys=False, allow_unicode=True)} if space else {})
