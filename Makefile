@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: quickstart test check format search-study clean
+.PHONY: quickstart test check format docs calibration search-study clean
 
 quickstart: $(VENV)/run.stamp  ## train real models, then print the table and the verdicts and draw the figures
 	$(BIN)/tune_zoo run quickstart
@@ -21,6 +21,9 @@ check: $(VENV)/dev.stamp  ## lint, types and import contracts
 format: $(VENV)/dev.stamp  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/dev.stamp  ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 search-study: $(VENV)/run.stamp  ## simulate the search for minimal widths, some thousand times (about half an hour)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/search_study.py

@@ -2,7 +2,7 @@
 
 AnalysisError (ValueError)
 ├── TableFileError      the file is missing, unreadable or of an unknown kind
-├── ColumnError         a needed column is missing
+├── ColumnError         a needed column is missing, or a column map is wrong
 ├── CellValueError      a value in the table breaks a rule
 ├── EmptyTableError     the table has no rows
 ├── ThresholdError      the threshold is outside (0, 1]
@@ -22,7 +22,7 @@ class TableFileError(AnalysisError):
 
 
 class ColumnError(AnalysisError):
-    """A needed column is missing."""
+    """A needed column is missing, or a column map is wrong."""
 
 
 class CellValueError(AnalysisError):

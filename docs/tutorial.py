@@ -19,10 +19,9 @@ import numpy as np
 import pandas as pd
 
 import analysis
-from analysis.tables.examples import EXAMPLES, example_table
 
-published = example_table("zoology_figure2")
-print(EXAMPLES["zoology_figure2"].about)
+published = analysis.example_table("zoology_figure2")
+print(analysis.EXAMPLES["zoology_figure2"].about)
 published.head()
 
 # %% [markdown]
@@ -83,7 +82,7 @@ analysis.figure_minimal_width(results)
 # The second example are 48 cells trained on a CPU, three seeds each, with narrower steps between the widths:
 
 # %%
-trained = example_table("base_conv_cpu_scale")
+trained = analysis.example_table("base_conv_cpu_scale")
 law = analysis.analyse(trained, threshold=0.95)
 base_conv = law.fits[0]
 print(base_conv.sentence())

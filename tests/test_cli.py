@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
+from refusals import refused
 
 import tune_zoo
-from tune_zoo.record import COLUMNS, make_record
-from tune_zoo.result import Status, TrialResult
-from tune_zoo.store import write_record
-
-
-def refused(outcome: tuple[int, str, str]) -> str:
-    code, out, err = outcome
-    assert code == 2
-    assert out == ""
-    assert err.startswith("error: ")
-    assert err.count("\n") == 1
-    assert not list(Path.cwd().iterdir())
-    return err
+from tune_zoo.record import COLUMNS
 
 
 def test_help_teaches(call: Any) -> None:
     code, out, _ = call("--help")
     assert code == 0
     assert "tune_zoo run quickstart" in out
-    for command in ("run", "plan", "train", "status", "fit", "report", "export", "spaces", "mixers", "tasks"):
+    for command in (
+        "run",
+        "plan",
+        "train",
+        "status",
+        "fit",
+        "report",
+        "compare",
+        "export",
+        "spaces",
+        "mixers",
+        "tasks",
+    ):
         assert f" {command} " in out
         assert call(command, "--help")[0] == 0
     assert "--out" in call("run", "--help")[1]
@@ -168,144 +167,6 @@ def test_train_as_json_prints_the_record_alone(call: Any) -> None:
 )
 def test_train_refusals(call: Any, arguments: list[str], part: str) -> None:
     assert part in refused(call(*TRAIN, *arguments))
-
-
-def some_records(folder: Path) -> None:
-    from conftest import trial
-
-    for seed in range(3):
-        result = TrialResult(status=Status.SOLVED, message="", accuracy=1.0, learning_curve=((10, 0.5), (20, 1.0)))
-        write_record(folder, make_record(trial(seed=seed), result, num_threads=1))
-
-
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("to", [None, "table"])
-def test_export(call: Any, tmp_path: Path, ending: str, to: str | None) -> None:
-    some_records(tmp_path / "run")
-    path = tmp_path / to if to else tmp_path / "run" / f"trials.{ending}"
-    code, out, _ = call("export", tmp_path / "run", "--format", ending, *(["--to", path] if to else []))
-    frame = pd.read_csv(path) if ending == "csv" else pd.read_parquet(path)
-    assert code == 0
-    assert f"3 trials written to {path}" in out
-    assert list(frame.columns) == list(COLUMNS)
-    assert sorted(frame["seed"]) == [0, 1, 2]
-
-
-def test_export_refusals(call: Any, tmp_path: Path) -> None:
-    some_records(tmp_path / "run")
-    assert call("export", tmp_path / "run", "--format", "xlsx")[0] == 2
-    message = refused(call("export", tmp_path / "run", "--to", "no/such/table.csv"))
-    assert "no/such/table.csv cannot be written" in message
-    assert "None" not in message
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    """A table of accuracies that rise with width: d* = 16 at N = 8 and 32 at N = 32."""
-    rows = [
-        {
-            "mixer": "m",
-            "seq_len": n,
-            "num_kv_pairs": 2,
-            "d_model": d,
-            "seed": s,
-            "accuracy": 1.0 if d >= d_min else 0.5,
-        }
-        for n, d_min in ((8, 16), (16, 16), (32, 32))
-        for d in (4, 8, 16, 32, 64)
-        for s in range(3)
-    ]
-    path = tmp_path / "table.csv"
-    pd.DataFrame(rows).to_csv(path, index=False)
-    return path
-
-
-def test_fit_prints_table_and_verdict(call: Any, table: Path) -> None:
-    code, out, _ = call("fit", table)
-    assert code == 0
-    assert "(8, 16]" in out
-    assert "(16, 32]" in out
-    assert out.splitlines()[-1].startswith("m: ")
-
-
-def test_fit_as_json(call: Any, table: Path) -> None:
-    (fit,) = json.loads(call("fit", table, "--json", "--threshold", "0.9")[1])
-    assert set(fit) == {
-        "mixer", "b", "ci_low", "ci_high", "sd", "odds", "verdict", "reason", "minimal_widths"
-    }  # fmt: skip
-    assert set(fit["odds"]) == {"constant", "linear", "free"}
-    assert fit["ci_low"] <= fit["b"] <= fit["ci_high"]
-    assert fit["minimal_widths"][0] == {"seq_len": 8, "num_kv_pairs": 2, "low": 8, "high": 16}
-    (all_solved,) = json.loads(call("fit", table, "--json", "--threshold", "0.4")[1])
-    assert {(w["low"], w["high"]) for w in all_solved["minimal_widths"]} == {(None, 4)}
-
-
-@pytest.mark.parametrize("threshold", ["0", "1.5", "nan"])
-def test_fit_refuses_a_threshold(call: Any, table: Path, threshold: str) -> None:
-    assert "threshold" in refused(call("fit", table, "--threshold", threshold))
-
-
-def a_run(folder: Path, space_file: Any, *, done: int) -> None:
-    """Leave a run's folder with the first trials of a space on record, the first of them lost."""
-    from tune_zoo.claim import claim
-    from tune_zoo.resolve import resolved_plan
-    from tune_zoo.space_file import load_space
-
-    plan = resolved_plan(load_space(space_file()))
-    claim(folder, plan.space)
-    for index, spec in enumerate(list(plan.trials)[:done]):
-        status = Status.OUT_OF_MEMORY if index == 0 else Status.UNSOLVED
-        result = TrialResult(status=status, message="made up", accuracy=0.5 if index else None)
-        write_record(folder, make_record(spec, result, num_threads=1))
-
-
-def test_status_of_an_unfinished_run(call: Any, space_file: Any, tmp_path: Path) -> None:
-    a_run(tmp_path / "out", space_file, done=5)
-    code, out, _ = call("status", tmp_path / "out")
-    assert code == 0
-    assert "1 of 8 cells done; 5 trials" in out
-    assert "No run is writing here now." in out
-    assert "out of memory: made up" in out
-
-
-def test_status_sees_a_run_at_work(call: Any, space_file: Any, tmp_path: Path) -> None:
-    from tune_zoo.claim import sole_run
-
-    a_run(tmp_path / "out", space_file, done=0)
-    with sole_run(tmp_path / "out"):
-        assert "A run is writing here now." in call("status", tmp_path / "out")[1]
-
-
-def test_report_of_a_run(call: Any, space_file: Any, tmp_path: Path) -> None:
-    a_run(tmp_path / "out", space_file, done=16)
-    code, out, _ = call("report", tmp_path / "out")
-    report = tmp_path / "out" / "report"
-    assert code == 0
-    assert f"report: {report / 'report.md'}" in out
-    assert "accuracy ≥ 0.95" in out  # the run's own threshold
-    assert {"report.md", "fits.json"} <= {path.name for path in report.iterdir()}
-    assert "made up" not in out
-    (tmp_path / "out" / "space.json").write_text("{")
-    assert "space.json" in call("report", tmp_path / "out")[2]
-
-
-def test_an_ascii_terminal_is_no_reason_to_fail(table: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", "from tune_zoo.cli import main; main()", "fit", str(table)],
-        env={**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "(8, 16]" in done.stdout
-
-
-@pytest.mark.parametrize("content", ['{"training": {}}', "[1]", "3", '{"training": {"threshold": null}}', "{"])
-def test_a_damaged_space_json_is_told(call: Any, space_file: Any, tmp_path: Path, content: str) -> None:
-    a_run(tmp_path / "out", space_file, done=16)
-    (tmp_path / "out" / "space.json").write_text(content)
-    assert "space.json" in refused(call("fit", tmp_path / "out"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FormatStrFormatter
+from matplotlib.ticker import FixedLocator, FormatStrFormatter, MultipleLocator
 from numpy.typing import NDArray
 
 from analysis.figures.curves import Floats
@@ -121,6 +121,7 @@ def _scale(axes: Sequence[Axes], frame: pd.DataFrame, trained_to: float | None) 
     axes[0].set_xlim(low - room, high + room)
     bottom, top = min(0.0, frame["b_low"].min()), max(1.0, frame["b_high"].max())
     axes[0].set_ylim(bottom - _ROOM * (top - bottom), top + _ROOM * (top - bottom))
+    axes[0].yaxis.set_major_locator(MultipleLocator(0.5))
     step = next((step for step in _TICKS if (high - low + 2 * room) / step <= _LABELS), _TICKS[-1])
     ticks = step * np.arange(np.ceil((low - room) / step - 1e-9), np.floor((high + room) / step + 1e-9) + 1)
     axes[0].xaxis.set_major_locator(FixedLocator(ticks.tolist()))
@@ -139,6 +140,9 @@ def _draw_series(ax: Axes, one: ThresholdSeries, look: Look, dash: str) -> None:
     first = dash == _DASHES[0]
     ax.fill_between(
         one.threshold, one.low, one.high, color=look.color, alpha=0.16 if first else 0.08, linewidth=0, zorder=2
+    )
+    ax.vlines(
+        one.threshold, one.low, one.high, color=look.color, alpha=0.45, linewidth=0.8, linestyle=dash, zorder=2
     )
     if not first:
         # A band over another needs its rims to be told from it.

@@ -12,7 +12,7 @@ Key = tuple[float | str, ...]
 MISSING = frozenset({"", "-", "–", "—", "−", "?", "nan"})
 """What stands in a cell that has nothing to compare."""
 
-_NUMBER = r"((?>[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?))"
+_NUMBER = r"([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?)"
 _INTERVAL = re.compile(rf"[(\[]{_NUMBER}, {_NUMBER}[)\]]")
 _AMOUNT = re.compile(rf"(≤|<|under|≥|>|over|~|±)? ?{_NUMBER}(?::{_NUMBER})?(?!\.?\w)")
 _DIGITS = re.compile(r"(\d+)")

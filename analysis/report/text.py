@@ -12,6 +12,8 @@ from analysis.results.widths import widths_grid
 from analysis.tables.accuracy import Accuracy
 from analysis.text import listed
 
+_NOTHING = "None: no trial was lost or diverged, the order of widths was never broken, and every check is passed."
+
 
 def report_text(
     analysis: Analysis, *, heading: str, about: Mapping[str, str], compute: str, files: Mapping[str, bytes]
@@ -76,7 +78,7 @@ def _notes(fits: list[FitResult]) -> str:
         for note in fit.notes:
             found.setdefault(note, []).append(fit.label)
     said = [f"{plain(listed(labels))}: {plain(note)}." for note, labels in found.items()]
-    return bullets(said) or "None: no trial was lost or diverged, the order of widths was never broken, and every check is passed."
+    return bullets(said) or _NOTHING
 
 
 def about_text(about: Mapping[str, str]) -> str:

@@ -10,8 +10,8 @@ import pandas as pd
 
 from analysis.errors import ComparisonError
 from analysis.results.fit_result import FitResult
-from analysis.results.notes import FIXED
 from analysis.results.summary import Analysis, analyse
+from analysis.tables.columns import FIXED
 
 BETWEEN = " · "
 """What stands between the name of a mixer and that of its run."""

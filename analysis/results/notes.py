@@ -12,12 +12,9 @@ from analysis.law.minimal_width import MinimalWidth
 from analysis.results.check_notes import check_notes
 from analysis.results.fit_result import TIED, FitResult
 from analysis.tables.cells import POINT
-from analysis.tables.columns import Status
+from analysis.tables.columns import FIXED, Status
 from analysis.tables.learning_rates import edge_notes
 from analysis.text import listed
-
-FIXED = ["task", "vocab_size", "num_passes", "query_distribution", "num_layers", "state_mixer", "positions"]
-"""Columns that should hold one value in a fit: the best is taken over them, for they are no axes."""
 
 
 def fit_notes(

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.tables.columns import CELL, check_table, check_threshold
+from analysis.tables.trackers import says_what_came
 
 POINT = [axis for axis in CELL if axis != "seed"]
 
@@ -26,9 +27,10 @@ OUTCOMES = frozenset(
 def distinct_trials(table: pd.DataFrame) -> pd.DataFrame:
     """Check a table and keep every trial once.
 
-    The same trial twice: the later row wins, because a trial that is run again was lost or wrong the first time.
-    Two rows are the same trial if they share their `trial_id`, or, in a table without, every column that is not
-    an outcome, and no two state sizes are known of them: another state is another model.
+    The same trial twice: a row that finished wins over a lost one, for trackers list the latest run first; of
+    two alike the later wins, because a trial that is run again was wrong the first time. Two rows are the same
+    trial if they share their `trial_id`, or, in a table without, every column that is not an outcome, and no two
+    state sizes are known of them: another state is another model.
 
     Args:
         table: One trial a row, as `check_table` takes it.
@@ -40,7 +42,9 @@ def distinct_trials(table: pd.DataFrame) -> pd.DataFrame:
         AnalysisError: The table breaks a rule of `check_table`.
     """
     checked = check_table(table)
-    return checked[~_identity(checked).duplicated(keep="last")]
+    ranked = checked["lost"].sort_values(ascending=False, kind="stable").index
+    repeated = _identity(checked).loc[ranked].duplicated(keep="last")
+    return checked[~repeated.sort_index()]
 
 
 def best_in_cell(table: pd.DataFrame) -> pd.DataFrame:
@@ -67,7 +71,7 @@ def best_of(trials: pd.DataFrame) -> pd.DataFrame:
 def _identity(checked: pd.DataFrame) -> pd.DataFrame:
     if "trial_id" in checked and checked["trial_id"].notna().all():
         return checked[["trial_id"]]
-    names = [str(name) for name in checked.columns if name not in OUTCOMES]
+    names = [name for name in map(str, checked.columns) if name not in OUTCOMES and not says_what_came(name)]
     # As text, since a column may hold lists, which have no hash.
     settings = checked[names].astype(str)
     if "state_size" not in checked:

@@ -22,7 +22,7 @@ FIXED = ["task", "vocab_size", "num_passes", "query_distribution", "num_layers",
 
 OPTIONAL = [
     "seed", "learning_rate", "weight_decay", "status", "accuracy_per_sequence", "state_size", "num_params",
-    "trial_id", "threshold",
+    "trial_id", "threshold", "learning_curve",
 ]  # fmt: skip
 KNOWN = [*NEEDED, *OPTIONAL, *FIXED]
 """The columns that mean something to the analysis, the needed ones first."""

@@ -31,20 +31,25 @@ def evidence(line_NP, K, M, widths):
     """Likelihood of every line, all nuisance values summed out."""
     line_NP = np.asarray(line_NP)
     at = np.arange(line_NP.min() - 0.02, line_NP.max() + 0.04, 0.02)
-    bells = {tau: _bell(at, tau) for tau in TAU if tau}
+    settings = list(itertools.product(SIGMA, LAPSE, GUESS))
+    curves_NVE = [
+        np.stack([_curve(k, m, widths, values) for values in settings], axis=1) for k, m in zip(K, M, strict=True)
+    ]
     total, weights = 0.0, 0.0
-    for sigma, lapse, guess in itertools.product(SIGMA, LAPSE, GUESS):
-        curves = [_curve(k, m, widths, sigma, lapse, guess) for k, m in zip(K, M, strict=True)]
-        for tau in TAU:
+    for tau in TAU:
+        moved_VA = np.stack([_bell(value, tau) for value in at], axis=1) if tau else None
+        smooth_NAE = [_at(at, curve_VE) if moved_VA is None else moved_VA.T @ curve_VE for curve_VE in curves_NVE]
+        for e, (sigma, lapse, _) in enumerate(settings):
             product = prior(sigma, lapse, tau)
-            for line_P, curve in zip(line_NP, curves, strict=True):
-                product = product * np.interp(line_P, at, bells[tau] @ curve if tau else np.interp(at, _V, curve))
+            weights += product
+            for line_P, smooth_AE in zip(line_NP, smooth_NAE, strict=True):
+                product = product * np.interp(line_P, at, smooth_AE[:, e])
             total = total + product
-            weights += prior(sigma, lapse, tau)
     return total / weights
 
 
-def _curve(k_W, m_W, widths, sigma, lapse, guess):
+def _curve(k_W, m_W, widths, values):
+    sigma, lapse, guess = values
     product = np.ones(_V.size)
     for k, m, width in zip(k_W, m_W, widths, strict=True):
         p = guess + (1 - guess - lapse) * stats.norm.cdf((np.log(width) - _V) / sigma)
@@ -52,6 +57,10 @@ def _curve(k_W, m_W, widths, sigma, lapse, guess):
     return product
 
 
-def _bell(at, tau):
-    bell = stats.norm.pdf(_V, at[:, None], tau)
-    return bell / bell.sum(axis=1, keepdims=True)
+def _bell(value, tau):
+    bell = np.exp(-0.5 * ((_V - value) / tau) ** 2)
+    return bell / bell.sum()
+
+
+def _at(at, curve_VE):
+    return np.stack([np.interp(at, _V, curve_V) for curve_V in curve_VE.T], axis=1)

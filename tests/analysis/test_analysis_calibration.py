@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -164,6 +165,20 @@ def test_seeds_of_a_cell_are_alike_without_solving_more_often():
     # Lapses of .1 leave .66 of wide cells whole; correlated by .5, .84 of them.
     assert few[:, -1] == pytest.approx([0.656] * 4, abs=0.09)
     assert many[:, -1] == pytest.approx([0.836] * 4, abs=0.07)
+
+
+def far_apart(name):
+    """How often two neighbouring lengths scatter more than .5 apart about the law, in ln d*."""
+    fine = np.geomspace(1.0, 4096.0, 600)
+    sharp = replace(SETTINGS[name], widths=tuple(fine), sigma=1e-3, lapse=(0.0, 0.0), guess=0.0, seeds=1)
+    first = [np.log(fine)[sharp.draw(run).solved.argmax(axis=1)] - sharp.profile for run in range(400)]
+    return np.mean(np.abs(np.diff(first, axis=1)[:, ::2]) > 0.5)
+
+
+def test_heavy_tails_are_heavy():
+    # Of the difference of two normal variables of scale .1 one in 2500 is so far out, of Student's one in 25.
+    assert far_apart("standard, b = 1") < 0.005
+    assert 0.015 < far_apart("heavy tails, b = 1") < 0.07
 
 
 def test_widths_that_are_not_tried_are_not_solved():

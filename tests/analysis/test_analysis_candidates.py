@@ -11,7 +11,7 @@ from analysis.law.candidates import Candidate, Law, compare_laws
 from analysis.law.joint import weigh_lengths
 from analysis.law.minimal_width import find_minimal_widths
 from analysis.law.nuisance import TAU
-from analysis.law.posterior import fit_joint
+from analysis.law.posterior import fit_joint, fit_law
 
 BENDING = (Law.POWER_LAW, Law.AFFINE, Law.SATURATING)
 LINES = {
@@ -34,12 +34,12 @@ def counts_of(minimal, seq_lens, widths, seeds=4):
     return solved * seeds, np.full(solved.shape, seeds)
 
 
-def known(law, w, *, tau=0, center=np.log(200.0), alpha=np.log(50.0)):
-    """A candidate of one line that is known exactly, with one scatter of the grid."""
+def known(law, w, *, tau=0):
+    """A candidate of one known line, through a width of 50 at a length of 200, with one scatter of the grid."""
     weight = np.zeros((1, TAU.size))
     weight[0, tau] = 1.0
-    line = {"alpha": np.array([alpha]), "w": np.array([w]), "weight": weight}
-    return Candidate(law=law, probability=1.0, center=center, **line)
+    line = {"alpha": np.log([50.0]), "w": np.array([w]), "weight": weight}
+    return Candidate(law=law, probability=1.0, center=np.log(200.0), **line)
 
 
 def test_evidence_against_sums_by_the_book():
@@ -92,8 +92,7 @@ def test_affine_and_saturating_mirror_each_other():
 @pytest.mark.parametrize("seed", range(3))
 def test_odds_are_those_of_savage_and_dickey(seed):
     K, M = draw_counts(np.random.default_rng(seed), 0.2 + 0.3 * seed)
-    law, joint = fit_joint(K, M, SEQ_LENS, HALF_OCTAVES)
-    found = compared(K, M)
+    law, found = fit_law(K, M, SEQ_LENS, HALF_OCTAVES), compared(K, M)
     # The posterior of b under a prior that is flat on [0, 1].
     b = np.linspace(0.0, 1.0, 2001)
     density = np.interp(b, law.b, law.b_mass)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from analysis_tables import trials
 
-from analysis.tables.cells import best_in_cell, solve_counts
+from analysis.tables.cells import best_in_cell, distinct_trials, solve_counts
 
 
 def counted(*rows: dict, threshold: float = 0.9) -> tuple[int, int, int]:
@@ -81,3 +81,13 @@ def test_extra_columns_follow_the_best_trial():
         )
     )
     assert best["state_size"].tolist() == [8]
+
+
+def test_a_crashed_run_gives_way_to_its_repetition_in_either_order():
+    finished = {"status": "FINISHED", "run_id": "b", "params.wd": "0.1", "metrics.loss": 0.1, "accuracy": 0.9}
+    crashed = {"status": "FAILED", "run_id": "a", "params.wd": "0.1", "metrics.loss": 0.7, "accuracy": 0.2}
+    for rows in ((finished, crashed), (crashed, finished)):
+        kept = distinct_trials(trials(*rows))
+        assert kept["run_id"].tolist() == ["b"]
+    other = {**crashed, "params.wd": "0.2"}
+    assert len(distinct_trials(trials(finished, other))) == 2

@@ -86,8 +86,9 @@ def test_accuracy(name):
             assert_same_points(curve.T, mean)
             assert any(len(group) == len(own) for group in dots(ax, color)) or name == "zoology"
             for group in dots(ax, color):
-                chosen = own[["d_model", "accuracy"]] if len(group) == len(own) else mean
-                assert_same_points(group, chosen)
+                crosses = [[d, 0.0] for d in own.loc[own["accuracy"].isna(), "d_model"]]
+                expected = {len(mean): mean, len(own): own[["d_model", "accuracy"]], len(crosses): crosses}
+                assert_same_points(group, expected[len(group)])
             low, high = (own[end].iloc[0] for end in ("low", "high"))
             view = ax.get_xlim()
             ends = [view[0] if pd.isna(low) else low, view[1] if pd.isna(high) else high]
@@ -95,7 +96,10 @@ def test_accuracy(name):
             spans += [ends]
         shades = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
         found = [[patch.get_x(), patch.get_x() + patch.get_width()] for patch in shades]
-        assert found == pytest.approx(spans) if found else all(lanes) and len(lanes) == len(spans)
+        if found:
+            assert_same_points(found, spans)
+        else:
+            assert lanes == [True] * len(spans)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -154,8 +158,9 @@ def test_state_size():
             groups = dots(ax, looks(rows["mixer"])[mixer].color)
             assert_same_points(groups[0], seeds[["state_size", "accuracy"]])
             means = own.loc[own["mixer"] == mixer, ["state_size", "mean_accuracy"]].dropna()
-            marked = np.unique(np.concatenate([np.empty((0, 2)), *groups[1:]]), axis=0)
-            assert_same_points(marked, means)
+            marked = np.unique(np.concatenate(groups[1:]), axis=0)
+            crosses = [[size, 0.0] for size in seeds.loc[seeds["accuracy"].isna(), "state_size"]]
+            assert_same_points(marked, [*means.to_numpy().tolist(), *crosses])
 
 
 def test_learning_rate():

@@ -15,7 +15,7 @@ from analysis.figures.colour import distance
 from analysis.figures.looks import looks
 from analysis.figures.solve_rate import shade, solve_panels
 from analysis.report import output
-from analysis.report.report import write_report
+from analysis.report.writing import write_report
 from analysis.results.solve_rates import cell_edges, solve_rates
 
 EIGHTEEN = tuple(f"mixer_{i:02}" for i in range(18))
@@ -169,9 +169,9 @@ def test_titles_are_fits_in_the_colours_of_their_mixers():
 
 
 def test_report_shows_the_figure(tmp_path, monkeypatch):
-    monkeypatch.setattr(output, "_image", lambda figure, kind: b"")
+    monkeypatch.setattr(output, "_image", lambda figure, kind, theme: b"")
     files = {file.name for file in write_report(analysed("published"), tmp_path, heading="?")}
-    assert files >= {"solve_rate.png", "solve_rate.svg", "solve_rates.csv"}
+    assert files >= {"solve_rate.png", "solve_rate.svg", "solve_rate.csv"}
     text = (tmp_path / "report.md").read_text()
     assert text.index("minimal_width.png") < text.index("solve_rate.png") < text.index("## How to read")
-    assert len(pd.read_csv(tmp_path / "solve_rates.csv")) == len(analysed("published").counts)
+    assert len(pd.read_csv(tmp_path / "solve_rate.csv")) == len(analysed("published").counts)

@@ -16,9 +16,12 @@ from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_wid
 from analysis.__main__ import main
 from analysis.figures.looks import looks
 from analysis.figures.state_size import state_panels
+from analysis.figures.style import lay_out
+from analysis.figures.theme import DARK, PRINT
 from analysis.report import output
 from analysis.report.output import render
-from analysis.report.report import report_text, write_report
+from analysis.report.text import report_text
+from analysis.report.writing import write_report
 
 EIGHTEEN = (
     "attention", "base_conv", "based", "delta_net", "gated_delta_net", "gla", "h3", "hybrid", "hyena",
@@ -83,7 +86,7 @@ def figures(case):
 def no_images():
     """Leave images empty, for what is told by the names of files, by text or by tables."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(output, "_image", lambda figure, kind: b"")
+        patch.setattr(output, "_image", lambda figure, kind, theme: b"")
         yield
 
 
@@ -213,8 +216,9 @@ def test_tables_without_states_have_no_such_figure():
     for table in (table_of(lambda n: 32), lost):
         analysis = analyse(table)
         assert state_panels(analysis) == ()
-        assert not NEW_FILES & set(render(analysis))
-        assert "state_size" not in report_text(analysis, heading="?", about={})
+        files = render(analysis)
+        assert not NEW_FILES & set(files)
+        assert "state_size.png" not in report_text(analysis, heading="?", about={}, compute="", files=files)
         with pytest.raises(AnalysisError, match=r"needs the column 'state_size'.*Add it to the table"):
             figure_state_size(analysis)
 
@@ -237,25 +241,29 @@ def test_states_change_no_other_file_and_bytes_are_the_same():
     one, other = render(analyse(bare, 0.9)), render(analysis)
     assert dict(mpl.rcParams) == before
     assert _pylab_helpers.Gcf.get_all_fig_managers() == []
-    assert set(other) - set(one) == NEW_FILES
+    assert set(other) - set(one) == NEW_FILES | {"dark/state_size.png", "dark/state_size.svg"}
     # The table of minimal widths tells the state at the minimal width, as ever.
-    assert {name for name in one if one[name] != other[name]} == {"minimal_widths.csv"}
-    for kind in ("png", "svg"):
-        assert output._image(figure_state_size(analysis), kind) == other[f"state_size.{kind}"]
+    assert {name for name in one if one[name] != other[name]} == {"minimal_width.csv"}
+    for theme, folder in ((PRINT, ""), (DARK, "dark/")):
+        figure = figure_state_size(analysis, theme=theme)
+        lay_out(figure, theme, output.DPI)
+        for kind in ("png", "svg"):
+            assert output._image(figure, kind, theme) == other[f"{folder}state_size.{kind}"]
     assert b"<dc:date>" not in other["state_size.svg"]
 
 
 def test_table_of_points_is_that_of_the_figure(report_folder):
     points = pd.read_csv(report_folder[0] / "state_size.csv")
     assert list(points) == [
-        "mixer", "seq_len", "num_kv_pairs", "d_model", "state_size", "accuracy", "lowest", "highest", "seeds",
-        "diverged", "on_front",
+        "mixer", "seq_len", "num_kv_pairs", "d_model", "seed", "state_size", "accuracy", "mean_accuracy", "lowest",
+        "highest", "seeds", "diverged", "on_front",
     ]  # fmt: skip
-    assert len(points) == 2 * 3 * 4
+    assert len(points) == 2 * 3 * 4 * 2
+    points = points[points["seed"] == 0]
     for panel in state_panels(analysed("two mixers")):
         here = points[points["seq_len"].eq(panel.seq_len) & points["on_front"]].sort_values("state_size")
         assert here["state_size"].tolist() == panel.front[0].tolist()
-        assert here["accuracy"].tolist() == pytest.approx(panel.front[1].tolist())
+        assert here["mean_accuracy"].tolist() == pytest.approx(panel.front[1].tolist())
 
 
 def test_report_shows_the_figure_and_links_its_files(report_folder):
@@ -263,7 +271,7 @@ def test_report_shows_the_figure_and_links_its_files(report_folder):
     assert files >= NEW_FILES
     text = (folder / "report.md").read_text()
     links = re.findall(r"\]\(([^)]*)\)", text)
-    assert NEW_FILES < {link for link in links if "://" not in link} <= files
+    assert {link for link in links if "://" not in link} > NEW_FILES
     assert (
         text.index("minimal_width.png") < text.index("state_size.png") < text.index("## How to read the verdict")
     )
@@ -272,7 +280,7 @@ def test_report_shows_the_figure_and_links_its_files(report_folder):
 def test_report_notes_what_is_left_out():
     table = recall(["based", "h3"])
     table.loc[table["mixer"].eq("h3") & table["d_model"].eq(16), "state_size"] = np.nan
-    text = report_text(analyse(table, 0.9), heading="?", about={})
+    text = report_text(analyse(table, 0.9), heading="?", about={}, compute="", files={})
     assert "- h3: 6 trials with an accuracy but no state size are left out of the figure of state sizes." in text
 
 
@@ -281,7 +289,7 @@ def test_command_writes_the_figure_by_the_same_road(tmp_path, capsys):
     path, out = tmp_path / "table.csv", tmp_path / "out"
     read_data("base_conv_cpu_scale.csv").assign(state_size=lambda t: t["d_model"] * t["seq_len"]).to_csv(path)
     assert main([str(path), "--out", str(out), "--threshold", "0.95"]) == 0
-    assert "state_size.csv, state_size.png, state_size.svg" in capsys.readouterr().out
+    assert "state_size.csv, " in capsys.readouterr().out
     points = pd.read_csv(out / "state_size.csv")
     assert points["on_front"].dtype == bool
     assert points.groupby("seq_len")["on_front"].any().all()

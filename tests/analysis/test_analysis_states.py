@@ -94,7 +94,7 @@ def test_a_repetition_is_known_although_the_lost_trial_told_no_state():
         assert len(distinct_trials(trials(*rows))) == 1
         assert by_state(*rows) == [(32, 0, 64, 0.3)]
         assert not best_in_cell(trials(*rows))["lost"].any()
-    assert best_in_cell(trials(again, gone))["lost"].tolist() == [True]
+    assert best_in_cell(trials(again, gone))["lost"].tolist() == [False]
 
 
 def test_points_are_means_over_seeds_of_those_that_did_not_diverge():

@@ -55,7 +55,7 @@ def browser() -> Iterator[Browser]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
     results = analyse(read_table(DATA / "zoology_figure2.csv"), 0.9)
     about = {"command": f"tune_zoo run {LONG}", "space": "\n".join(HOSTILE)}
-    compute = "\n\n".join([COMPUTE, *HOSTILE])
+    compute = "\n\n".join([COMPUTE, LONG, *HOSTILE])
     out = tmp_path_factory.mktemp("report")
     written = write_report(results, out, heading="How wide?", about=about, compute=compute)
     return {path.name: path.read_bytes() for path in written} | {"dark/accuracy.svg": DARK}
@@ -228,24 +228,26 @@ def test_it_reads_without_a_script(opened: Open) -> None:
 def test_text_has_contrast(opened: Open, dark: bool) -> None:
     page = opened(dark=dark)
     for place in ("main p", "main p a", "nav a", "thead button", "tbody th", "tbody td", "code", ".open span"):
-        ink, ground = (rgb(colour) for colour in page.locator(place).first.evaluate(COLOURS))
-        lighter, darker = sorted((luminance(ink), luminance(ground)), reverse=True)
-        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, place
-        assert (luminance(ground) < 0.05) is dark
+        assert contrast(*page.locator(place).first.evaluate(COLOURS, "")) >= 4.5, place
+    assert contrast(*page.locator("thead button").first.evaluate(COLOURS, "::after")) >= 4.5
+    ground = page.locator("body").evaluate(COLOURS, "")[1]
+    assert (luminance(ground) < 0.05) is dark
 
 
-COLOURS = """element => {
+COLOURS = """(element, part) => {
   const grounds = [];
   for (let at = element; at; at = at.parentElement) grounds.push(getComputedStyle(at).backgroundColor);
-  return [getComputedStyle(element).color, grounds.find((ground) => ground !== "rgba(0, 0, 0, 0)")];
+  return [getComputedStyle(element, part).color, grounds.find((ground) => ground !== "rgba(0, 0, 0, 0)")];
 }"""
 
 
-def rgb(colour: str) -> list[float]:
-    return [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
-def luminance(colour: list[float]) -> float:
+def luminance(colour: str) -> float:
     """Relative luminance, as WCAG 2.2 defines it."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour]
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
