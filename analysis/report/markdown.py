@@ -8,9 +8,16 @@ from collections.abc import Sequence
 
 def plain(text: str) -> str:
     """One line in which nothing is taken for markup, so that `d*` and the names of mixers stay as they are."""
-    line = re.sub(r"([\\`*<|])", r"\\\1", " ".join(text.split()))
+    line = re.sub(r"([\\`*<|&])", r"\\\1", " ".join(text.split()))
+    # What would begin a heading, a list, a quotation, a rule or a definition at the head of a line.
+    line = re.sub(r"^([#>~=+[-]|\d+(?=[.)]))", _escaped, line)
     # Inside a word an underscore is plain already, and `base_conv` reads better without a stroke.
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\_", line).replace("](", r"]\(")
+
+
+def _escaped(head: re.Match[str]) -> str:
+    mark = head[0]
+    return f"\\{mark}" if not mark.isdigit() else f"{mark}\\"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

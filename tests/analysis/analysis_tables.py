@@ -13,6 +13,7 @@ from scipy.special import ndtr
 from analysis import MinimalWidth
 
 DATA = Path(__file__).parent / "data"
+EXAMPLES = Path(__file__).parents[2] / "analysis" / "tables" / "examples"
 
 SEQ_LENS = (64, 128, 256, 512)
 HALF_OCTAVES = tuple(float(8 * 2 ** (i / 2)) for i in range(13))
@@ -53,8 +54,8 @@ def table_of(minimal, *, seq_lens=SEQ_LENS, widths=OCTAVES, seeds=3, mixer="base
 
 @cache
 def read_data(name):
-    """A table of the folder `data`."""
-    return pd.read_csv(DATA / name)
+    """A table that comes with the package, or one of the folder `data`."""
+    return pd.read_csv((DATA if (DATA / name).exists() else EXAMPLES) / name)
 
 
 def trials(*rows):

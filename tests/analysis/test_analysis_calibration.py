@@ -231,18 +231,9 @@ def test_lucky_seeds_make_the_line_of_any_seed_flat(name, bias, error):
     assert scores.score(SETTINGS[name], "any seed", said).bias.value == pytest.approx(bias, abs=error)
 
 
-def estimate(b, low, high, verdict):
-    return estimators.Estimate(b=b, low=low, high=high, verdict=verdict)
-
-
 def test_a_score_by_hand():
-    nothing = estimate(math.nan, math.nan, math.nan, Verdict.UNDETERMINED)
-    said = [
-        estimate(1.2, 0.9, 1.5, Verdict.LINEAR),
-        estimate(0.6, 0.1, 0.9, Verdict.POWER_LAW),
-        estimate(0.9, -0.1, 1.3, Verdict.UNDETERMINED),
-        nothing,
-    ]
+    ends = [(1.2, 0.9, 1.5), (0.6, 0.1, 0.9), (0.9, -0.1, 1.3), (math.nan,) * 3]
+    said = [estimators.by_interval(*one) for one in ends]  # linear, a power law, and twice undetermined
     found = scores.score(SETTINGS["standard, b = 1"], "made", said)
     assert found.bias.value == pytest.approx(-0.1)
     assert found.bias.error == pytest.approx(np.std([0.2, -0.4, -0.1], ddof=1) / math.sqrt(3))
@@ -251,7 +242,7 @@ def test_a_score_by_hand():
     assert (found.given.value, found.excluded.value) == (0.75, 0.5)
     assert (found.right.value, found.wrong.value) == (0.25, 0.25)
     assert found.verdicts[Verdict.UNDETERMINED] == 0.5
-    empty = scores.score(SETTINGS["affine"], "made", [nothing])
+    empty = scores.score(SETTINGS["affine"], "made", said[-1:])
     assert math.isnan(empty.bias.value)
     assert math.isnan(empty.rmse.value)
     assert empty.excluded is None

@@ -5,7 +5,7 @@ import sys
 
 import pandas as pd
 import pytest
-from analysis_tables import DATA
+from analysis_tables import EXAMPLES
 
 import analysis
 from analysis.__main__ import main
@@ -13,7 +13,7 @@ from analysis.__main__ import main
 
 def test_command_writes_and_tells(tmp_path, capsys):
     out = tmp_path / "figures"
-    assert main([str(DATA / "base_conv_cpu_scale.csv"), "--out", str(out), "--threshold", "0.95"]) == 0
+    assert main([str(EXAMPLES / "base_conv_cpu_scale.csv"), "--out", str(out), "--threshold", "0.95"]) == 0
     told = capsys.readouterr()
     assert told.err == ""
     assert "base_conv  (16, 24]  (32, 48]  (48, 64]  (48, 64]  (64, 96]" in told.out
@@ -22,7 +22,8 @@ def test_command_writes_and_tells(tmp_path, capsys):
     assert pd.read_csv(out / "fits.csv")["verdict"].tolist() == ["power law"]
     assert len(pd.read_csv(out / "minimal_width.csv")) == 5
     report = (out / "report.md").read_text()
-    assert f"- command: `python -m analysis {DATA}/base_conv_cpu_scale.csv --out {out} --threshold 0.95`" in report
+    command = f"python -m analysis {EXAMPLES}/base_conv_cpu_scale.csv --out {out} --threshold 0.95"
+    assert f"- command: `{command}`" in report
     assert "numpy" in report
 
 
@@ -43,7 +44,7 @@ def test_command_writes_and_tells(tmp_path, capsys):
 )
 def test_bad_input_is_one_line_and_writes_nothing(tmp_path, capsys, table, extra, said):
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "good.csv").write_text((DATA / "zoology_figure2.csv").read_text())
+    (tmp_path / "good.csv").write_text((EXAMPLES / "zoology_figure2.csv").read_text())
     out = tmp_path / "out"
     given = table if ":" in table else str(tmp_path / table)
     assert main([given, "--out", str(out), *extra]) == 2
@@ -58,7 +59,7 @@ def test_bad_input_is_one_line_and_writes_nothing(tmp_path, capsys, table, extra
 def test_folder_that_cannot_be_made(tmp_path, capsys):
     (tmp_path / "taken").touch()
     for out, reason in (("taken", "a file has that name"), ("taken/below", "Not a directory")):
-        assert main([str(DATA / "base_conv_cpu_scale.csv"), "--out", str(tmp_path / out)]) == 2
+        assert main([str(EXAMPLES / "base_conv_cpu_scale.csv"), "--out", str(tmp_path / out)]) == 2
         told = capsys.readouterr()
         assert told.out == ""
         assert told.err == (
@@ -73,7 +74,7 @@ def test_folder_that_may_not_be_written_to(tmp_path, capsys, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.mkstemp", refuse)
-    assert main([str(DATA / "base_conv_cpu_scale.csv"), "--out", str(tmp_path)]) == 2
+    assert main([str(EXAMPLES / "base_conv_cpu_scale.csv"), "--out", str(tmp_path)]) == 2
     assert f"'{tmp_path}' cannot (Permission denied)." in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
@@ -111,7 +112,7 @@ def test_an_example_brings_its_threshold_and_source(tmp_path, capsys):
 
 
 def test_columns_thresholds_and_lengths_reach_the_report(tmp_path):
-    table = pd.read_csv(DATA / "base_conv_cpu_scale.csv").rename(
+    table = pd.read_csv(EXAMPLES / "base_conv_cpu_scale.csv").rename(
         columns={"mixer": "model.name", "d_model": "width"}
     )
     table.drop(columns="num_kv_pairs").to_csv(tmp_path / "foreign.csv", index=False)

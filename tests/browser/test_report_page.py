@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from analysis import analyse, read_table, write_report
-from analysis.report.html import page as html_page
+from analysis.report.html import page as empty_page
 from analysis.report.markdown import table
 
 pytestmark = pytest.mark.browser
@@ -25,7 +25,6 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-DATA = Path(__file__).parents[1] / "analysis" / "data"
 SORTED = ["−1.5", "≤ 8", "(8, 16]", "(16, 128]", "1,024", "> 2,000"]
 ROWS = [("e", "1,024"), ("a", "−1.5"), ("none", "—"), ("c", "(8, 16]"), ("f", "> 2,000"), ("b", "≤ 8")]
 LONG = "my_package.my_module:" + "VeryLong" * 12
@@ -34,7 +33,6 @@ COMPUTE = table(
 )
 AMOUNTS = "#trials-and-compute ~ .table >> nth=0 >> table"
 HOSTILE = ['<script>document.title = "hit"</script>', '"><img src=x onerror="document.title = \'hit\'">']
-DARK = b'<svg xmlns="http://www.w3.org/2000/svg" width="40" height="30"><rect width="40" height="30"/></svg>'
 
 Open = Callable[..., Page]
 
@@ -53,19 +51,19 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, bytes]:
-    results = analyse(read_table(DATA / "zoology_figure2.csv"), 0.9)
+    results = analyse(read_table("example:zoology_figure2"), 0.9)
     about = {"command": f"tune_zoo run {LONG}", "space": "\n".join(HOSTILE)}
     compute = "\n\n".join([COMPUTE, LONG, *HOSTILE])
     out = tmp_path_factory.mktemp("report")
     written = write_report(results, out, heading="How wide?", about=about, compute=compute)
-    return {path.name: path.read_bytes() for path in written} | {"dark/accuracy.svg": DARK}
+    return {str(path.relative_to(out)): path.read_bytes() for path in written}
 
 
 @pytest.fixture(scope="module")
 def address(files: Mapping[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page alone in a folder, as one gets it by mail."""
     path = tmp_path_factory.mktemp("mailed") / "report.html"
-    path.write_text(html_page(files["report.md"].decode(), files, title="How wide?"), encoding="utf-8")
+    path.write_bytes(files["report.html"])
     return path.as_uri()
 
 
@@ -123,7 +121,7 @@ def test_every_image_is_there(opened: Open) -> None:
 
 def test_a_complaint_would_be_heard(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    path.write_text(html_page("", {}, title="t").replace("</main>", '<img src="x.png" style="color:red"></main>'))
+    path.write_text(empty_page("", {}, title="t").replace("</main>", '<img src="x.png" style="color:red"></main>'))
     said: list[str] = []
     page = browser.new_page()
     page.on("console", lambda message: said.append(message.type))
@@ -209,7 +207,7 @@ def test_a_figure_opens_over_the_window_and_closes(opened: Open, script: bool) -
         assert not close.is_visible()
 
 
-@pytest.mark.parametrize("name", ["minimal_widths.csv", "accuracy.svg"])
+@pytest.mark.parametrize("name", ["minimal_width.csv", "accuracy.svg"])
 def test_files_are_inside(opened: Open, files: Mapping[str, bytes], name: str) -> None:
     page = opened()
     with page.expect_download() as coming:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-CSV = Path(__file__).parents[1] / "analysis/data/base_conv_cpu_scale.csv"
+CSV = Path(__file__).parents[2] / "analysis/tables/examples/base_conv_cpu_scale.csv"
 AXES = {"seq_len": [16, 32], "num_kv_pairs": [2], "d_model": [8, 16, 32, 64], "seed": [0, 1]}
 
 

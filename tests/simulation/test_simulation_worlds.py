@@ -30,7 +30,7 @@ from tune_zoo.simulation.recorded_world import RecordedWorld
 from tune_zoo.simulation.windows import window_of
 
 PLAN = plan_of()
-CSV = Path(__file__).parents[1] / "analysis/data/base_conv_cpu_scale.csv"
+CSV = Path(__file__).parents[2] / "analysis/tables/examples/base_conv_cpu_scale.csv"
 
 
 def test_chance_hangs_on_the_words_alone() -> None:
