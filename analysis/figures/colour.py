@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 from numpy.typing import NDArray
@@ -51,6 +53,7 @@ def oklab(color: str) -> Floats:
     return np.asarray(_TO_LAB @ np.cbrt(_TO_CONES @ _linear(to_rgb(color))), dtype=np.float64)
 
 
+@cache
 def relit(color: str, lightness: float) -> str:
     """The colour at another lightness: the same hue, and as much of the chroma as a screen can show.
 
@@ -73,6 +76,7 @@ def relit(color: str, lightness: float) -> str:
     return to_hex((red, green, blue))
 
 
+@cache
 def legible(color: str, ground: str, least: float) -> str:
     """The colour itself if its contrast is enough, else the nearest lightness of its hue that has it.
 

@@ -7,7 +7,8 @@ With t = N / N̄ for the geometric mean N̄ of the lengths, α = ln d*(N̄) and 
     saturating   d* = e^α / ((1 − w) + w / t)  exponents fall from 1 to 0 with N
 
 w = 0 makes each of them constant and w = 1 linear. α and w are flat, w on [0, 1] for each, so that what tells the
-three apart is how they bend and never how wide a prior one of them was given.
+three apart is how they bend and never how wide a prior one of them was given. Beyond the tried lengths the power
+law predicts with the free exponent of the fit, which may lie outside [0, 1].
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from analysis.law.exponent import TAILS, grid_quantile
 from analysis.law.joint import Lengths, join
 from analysis.law.law_posterior import Line
 from analysis.law.nuisance import TAU
+from analysis.law.posterior import B
 
 Floats = NDArray[np.float64]
 
@@ -130,11 +132,13 @@ def compare_laws(lengths: Lengths, alpha: Floats, seq_lens: Sequence[int]) -> tu
     log_n = np.log(np.asarray(seq_lens, dtype=float))
     x_N1, found = (log_n - log_n.mean())[:, None], []
     for law, (rule, shares) in _RULES.items():
-        lines_NP = (alpha[:, None] + rule(x_N1, shares)[:, None, :]).reshape(len(log_n), -1)
-        joint = join(lengths, lines_NP)
-        evidence = joint.top + float(np.log(joint.weights().sum(dtype=np.float64) / lines_NP.shape[1]))
-        row, column = np.divmod(joint.kept, shares.size)
-        found.append((law, evidence, alpha[row], shares[column], joint.by_scatter()))
+        joint, w = join(lengths, _lines(alpha, rule(x_N1, shares))), shares
+        evidence = joint.top + float(np.log(joint.weights().sum(dtype=np.float64) / (alpha.size * w.size)))
+        if law is Law.POWER_LAW:
+            # Predictions are those of the fit, whose exponent is free.
+            joint, w = join(lengths, _lines(alpha, rule(x_N1, B))), B
+        row, column = np.divmod(joint.kept, w.size)
+        found.append((law, evidence, alpha[row], w[column], joint.by_scatter()))
     total = logsumexp([evidence for _, evidence, *_ in found])
     return tuple(
         Candidate(
@@ -147,3 +151,8 @@ def compare_laws(lengths: Lengths, alpha: Floats, seq_lens: Sequence[int]) -> tu
         )
         for law, evidence, alpha_P, w_P, weight_PT in found
     )
+
+
+def _lines(alpha: Floats, offset_NB: Floats) -> Floats:
+    lines_NP: Floats = (alpha[:, None] + offset_NB[:, None, :]).reshape(len(offset_NB), -1)
+    return lines_NP

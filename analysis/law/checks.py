@@ -11,7 +11,7 @@ from analysis.law.joint import Joint
 from analysis.law.law_posterior import LawPosterior
 from analysis.law.minimal_width import MinimalWidth
 from analysis.law.nuisance import LAPSE_PRIOR, TAU_SCALE, prior_weights
-from analysis.law.posterior import law_of
+from analysis.law.posterior import fit_rest, law_of
 from analysis.law.verdict import MIN_BRACKETED, Verdict, judge
 
 TAU_SCALES = (TAU_SCALE / 2, TAU_SCALE, 2 * TAU_SCALE)
@@ -49,7 +49,7 @@ def leave_one_out(joint: Joint, law: LawPosterior, widths: Sequence[MinimalWidth
         return {}
     refits = {}
     for n, width in enumerate(widths):
-        rest = law_of(joint, joint.weights(without=n), law.seq_lens, law.alpha)
+        rest = fit_rest(joint, law, n)
         refits[width.seq_len] = Refit(law=rest, verdict=judge(rest, [*widths[:n], *widths[n + 1 :]])[0])
     return refits
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from analysis.errors import CountsError
 from analysis.law.exponent import Exponent
 from analysis.law.joint import join, weigh_lengths
 from analysis.law.posterior import STEP, B, alpha_grid, check_counts, value_grid
@@ -65,6 +66,11 @@ def fit_crossed(
         CountsError: The arrays do not fit together, or a count is impossible.
     """
     k_NW, m_NW = check_counts(solved, tried, widths, points=len(seq_lens))
+    if len(num_kv_pairs) != len(seq_lens):
+        raise CountsError(
+            f"seq_lens and num_kv_pairs must be as many; got {len(seq_lens)} and {len(num_kv_pairs)}. Give one of "
+            "each a point."
+        )
     x_N, z_N = (np.log(np.asarray(values, dtype=float)) for values in (seq_lens, num_kv_pairs))
     x_N, z_N = x_N - x_N.mean(), z_N - z_N.mean()
     log_width = np.log(np.asarray(widths, dtype=float))

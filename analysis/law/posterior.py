@@ -8,6 +8,7 @@ special case: its likelihood is flat on the side that says nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,8 +66,27 @@ def fit_joint(
     x_N = log_n - log_n.mean()
     offset_NB = np.outer(x_N, B)
     lengths = weigh_lengths(k_NW, m_NW, log_width, value_grid(log_width, alpha, offset_NB))
-    joint = join(lengths, (alpha[:, None] + offset_NB[:, None, :]).reshape(x_N.size, -1))
+    joint = join(lengths, _lines(alpha, seq_lens))
     return law_of(joint, joint.weights(), seq_lens, alpha), joint
+
+
+def fit_rest(joint: Joint, law: LawPosterior, left_out: int) -> LawPosterior:
+    """The law without one length; the first two arguments as `fit_joint` returns them.
+
+    The lines are weighed anew, since those that `joint` keeps are the ones that suit every length.
+
+    Args:
+        joint: The weighed lines of all lengths.
+        law: Their posterior.
+        left_out: Index of the length.
+    """
+    kept = np.arange(len(law.seq_lens)) != left_out
+    lengths = replace(
+        joint.lengths, likelihood=joint.lengths.likelihood[kept], scattered=joint.lengths.scattered[kept]
+    )
+    seq_lens = [seq_len for seq_len, own in zip(law.seq_lens, kept, strict=True) if own]
+    rest = join(lengths, _lines(law.alpha, seq_lens))
+    return law_of(rest, rest.weights(), seq_lens, law.alpha)
 
 
 def law_of(joint: Joint, weight_PC: Singles, seq_lens: Sequence[int], alpha: Floats) -> LawPosterior:
@@ -90,6 +110,14 @@ def law_of(joint: Joint, weight_PC: Singles, seq_lens: Sequence[int], alpha: Flo
         nuisance=joint.lengths.nuisance,
         nuisance_mass=combination / combination.sum(),
     )
+
+
+def _lines(alpha: Floats, seq_lens: Sequence[int]) -> Floats:
+    """Ln d* of every line of the grids of α and b, which turns fastest, shape (N, A · B)."""
+    log_n = np.log(np.asarray(seq_lens, dtype=float))
+    offset_NB = np.outer(log_n - log_n.mean(), B)
+    lines_NP: Floats = (alpha[:, None] + offset_NB[:, None, :]).reshape(log_n.size, -1)
+    return lines_NP
 
 
 def lines_of(joint: Joint, law: LawPosterior) -> Floats:

@@ -10,7 +10,7 @@ def plain(text: str) -> str:
     """One line in which nothing is taken for markup, so that `d*` and the names of mixers stay as they are."""
     line = re.sub(r"([\\`*<|&])", r"\\\1", " ".join(text.split()))
     # What would begin a heading, a list, a quotation, a rule or a definition at the head of a line.
-    line = re.sub(r"^([#>~=+[-]|\d+(?=[.)]))", _escaped, line)
+    line = re.sub(r"^([#>~=+-]|\[(?=[^]]*\]:)|\d+(?=[.)](?:\s|$)))", _escaped, line)
     # Inside a word an underscore is plain already, and `base_conv` reads better without a stroke.
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\_", line).replace("](", r"]\(")
 

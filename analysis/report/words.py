@@ -101,8 +101,8 @@ LAWS = """\
 Five laws, each as likely as the others before the data; constant and linear are the ends of the other three, whose
 exponents at the mean length are flat from 0 to 1, so that only how they bend tells these apart: affine, d\\* = c +
 mN, bends upwards, saturating, 1/d\\* = c + m/N, levels off. Widths are medians with 95 % intervals, the scatter of
-a single length included. Exponents outside 0 to 1 are left out: of a
-fit whose b lies there, this says little. **More than one doubling beyond the longest length nothing but the law
+a single length included, those of the power law at any exponent. Of a fit whose b lies outside 0 to 1 the
+probabilities say nothing. **More than one doubling beyond the longest length nothing but the law
 speaks**: read the spread between the laws there, not one of them. Data: [laws.csv](laws.csv) and
 [predictions.csv](predictions.csv)."""
 

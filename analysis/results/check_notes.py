@@ -52,11 +52,13 @@ def _one_length(fit: FitResult) -> list[str]:
 
 
 def _priors(fit: FitResult) -> list[str]:
-    changed = [refit for refit in fit.priors.values() if refit.verdict is not fit.verdict]
-    if not changed:
+    # That b is known a little better or worse moves many a fit over the rule's limit, and is no other answer.
+    said = {fit.verdict, Verdict.UNDETERMINED}
+    changed = [refit for refit in fit.priors.values() if refit.verdict not in said]
+    if fit.verdict is Verdict.UNDETERMINED or not changed:
         return []
     medians = sorted(refit.law.exponent.median for refit in fit.priors.values())
-    verdicts = listed(dict.fromkeys(str(refit.verdict) for refit in changed))
+    verdicts = listed(dict.fromkeys(str(refit.verdict) for refit in changed), "or")
     return [
         f"under {len(changed)} of {len(fit.priors)} priors of scatter and lapses the verdict would be {verdicts} "
         f"(b from {number(medians[0])} to {number(medians[-1])})"
@@ -73,6 +75,11 @@ def _disagreement(fit: FitResult) -> list[str]:
 def _bending(fit: FitResult) -> list[str]:
     if fit.verdict is not Verdict.POWER_LAW:
         return []
+    if not 0.0 < fit.law.b_median < 1.0:
+        return [
+            f"b = {number(fit.law.b_median)} lies outside 0 to 1, between which the laws compared are: what they "
+            "give to constant, linear and bending laws says nothing here"
+        ]
     found = [
         f"{'an' if law is Law.AFFINE else 'a'} {law} law ({odds(ratio)})"
         for law, ratio in rivals(fit.candidates).items()

@@ -142,7 +142,10 @@ def analyse(
         AnalysisError: The table or the threshold breaks a rule.
     """
     threshold = check_threshold(threshold)
-    trials = distinct_trials(measured_by(table, accuracy))
+    compared = tuple(sorted({threshold, *(map(check_threshold, thresholds) if thresholds else THRESHOLDS)}))
+    predicted_at = check_lengths(seq_lens)
+    every = distinct_trials(table)
+    trials = measured_by(every, accuracy)
     cells = best_of(trials)
     states = best_by_state(trials)
     unsized = without_state(trials, states)
@@ -157,9 +160,9 @@ def analyse(
     return Analysis(
         threshold=threshold,
         accuracy=accuracy,
-        compared=tuple(sorted({threshold, *(map(check_threshold, thresholds) if thresholds else THRESHOLDS)})),
-        predicted_at=check_lengths(seq_lens),
-        trials=trials,
+        compared=compared,
+        predicted_at=predicted_at,
+        trials=every,
         cells=cells,
         counts=counts,
         fits=fits,

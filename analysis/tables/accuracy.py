@@ -7,8 +7,7 @@ from enum import StrEnum
 import pandas as pd
 
 from analysis.errors import ColumnError
-
-_PER_SEQUENCE = "accuracy_per_sequence"
+from analysis.tables.columns import PER_SEQUENCE
 
 
 class Accuracy(StrEnum):
@@ -20,7 +19,7 @@ class Accuracy(StrEnum):
 
 def measures(table: pd.DataFrame) -> list[Accuracy]:
     """The accuracies that a table holds."""
-    both = _PER_SEQUENCE in table and bool(table[_PER_SEQUENCE].notna().any())
+    both = PER_SEQUENCE in table and bool(table[PER_SEQUENCE].notna().any())
     return list(Accuracy) if both else [Accuracy.PER_QUERY]
 
 
@@ -28,12 +27,12 @@ def measured_by(table: pd.DataFrame, accuracy: Accuracy) -> pd.DataFrame:
     """Make an accuracy the one that decides.
 
     Args:
-        table: One trial a row; `accuracy` is the share of queries answered, `accuracy_per_sequence` that of
-            sequences in which every query was.
+        table: What `analysis.tables.cells.distinct_trials` returns; `accuracy` is the share of queries answered,
+            `accuracy_per_sequence` that of sequences in which every query was.
         accuracy: The one that decides.
 
     Returns:
-        The table with that accuracy in the column `accuracy`.
+        The table with that accuracy in the column `accuracy`; trials without it are lost.
 
     Raises:
         ColumnError: The table does not hold it.
@@ -42,7 +41,10 @@ def measured_by(table: pd.DataFrame, accuracy: Accuracy) -> pd.DataFrame:
         return table
     if accuracy not in measures(table):
         raise ColumnError(
-            f"Accuracy {accuracy} must be in the column {_PER_SEQUENCE!r}, and the table has none. Use accuracy "
+            f"Accuracy {accuracy} must be in the column {PER_SEQUENCE!r}, and the table has none. Use accuracy "
             f"{Accuracy.PER_QUERY}, or add it."
         )
-    return table.assign(accuracy=table[_PER_SEQUENCE])
+    values = table[PER_SEQUENCE]
+    # Such a trial is unknown by this accuracy, unlike one that diverged.
+    unknown = values.isna() & table["accuracy"].notna()
+    return table.assign(accuracy=values, lost=table["lost"] | unknown)

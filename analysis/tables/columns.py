@@ -31,6 +31,7 @@ _SHOWN = 12
 
 DEFAULT_THRESHOLD = 0.99
 """Accuracy at or over which a cell is solved, where none is given."""
+PER_SEQUENCE = "accuracy_per_sequence"
 
 
 class Status(StrEnum):
@@ -102,6 +103,8 @@ def check_table(table: pd.DataFrame) -> pd.DataFrame:
         checked["status"] = _statuses(checked)
     checked["lost"] = _lost(checked)
     checked["accuracy"] = _accuracy(checked)
+    if PER_SEQUENCE in checked:
+        checked[PER_SEQUENCE] = _numbers(checked, PER_SEQUENCE).mask(checked["accuracy"].isna())
     if "state_size" in checked:
         checked["state_size"] = _state_size(checked)
     if "seed" not in checked:

@@ -67,17 +67,18 @@ def test_one_length_that_turns_the_verdict(fit):
 def test_priors_that_turn_the_verdict(fit):
     keys = list(fit.priors)
     refit = fit.priors[keys[0]]
-    # Of nine priors three disagree, by two other verdicts.
+    # Of nine priors two give another answer; one more is merely not sure enough for any.
     priors = fit.priors | {
         keys[0]: moved(refit, Verdict.UNDETERMINED, -0.3),
         keys[1]: moved(refit, Verdict.LINEAR, 0.3),
-        keys[8]: moved(refit, Verdict.UNDETERMINED, 0.03),
+        keys[8]: moved(refit, Verdict.CONSTANT, 0.03),
     }
     (note,) = check_notes(dataclasses.replace(fit, priors=priors))
     middle = fit.law.b_median
-    assert note.startswith("under 3 of 9 priors of scatter and lapses the verdict would be undetermined ")
-    assert "linear" in note
+    assert note.startswith("under 2 of 9 priors of scatter and lapses the verdict would be linear or constant ")
     assert note.endswith(f"(b from {middle - 0.3:.2f} to {middle + 0.3:.2f})")
+    vague = dataclasses.replace(fit, priors=priors, verdict=Verdict.UNDETERMINED, left_out={})
+    assert check_notes(vague) == []
 
 
 def test_least_squares_that_disagree(fit):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pytest
 from analysis_tables import read_data, table_of
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from analysis import AnalysisError, analyse, write_report
 from analysis.report import text as composed
@@ -225,6 +227,17 @@ def test_a_length_that_a_mixer_lacks_is_an_empty_cell():
     trials = pd.concat([table_of(lambda n: 32), table_of(lambda n: 32, mixer="h3", seq_lens=(64, 128))])
     rows = section(report_text(analyse(trials), heading="?", about={}), "Minimal widths").splitlines()
     assert rows[3].startswith("| h3 | 4 | (16, 32] | (16, 32] |  |  |")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["# h", "[x]: y", "- x", "+ x", "1. x", "12) x", "> q", "~~~", "===", "a&lt;b", "*a*", "2d: x", "[0, 1]"],
+)
+def test_a_name_is_no_markup_wherever_it_stands(name):
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    for text, around in ((f"- {plain(name)}", "li"), (f"a: {plain(name)}", "p"), (table([name], []), "th")):
+        shown = parser.render(text)
+        assert unescape(re.search(f"<{around}[^>]*>(?:a: )?(.*?)</{around}>", shown)[1]) == name
 
 
 @given(st.text())

@@ -285,11 +285,10 @@ def test_report_notes_what_is_left_out():
 
 
 @no_images()
-def test_command_writes_the_figure_by_the_same_road(tmp_path, capsys):
+def test_command_writes_the_figure_by_the_same_road(tmp_path):
     path, out = tmp_path / "table.csv", tmp_path / "out"
     read_data("base_conv_cpu_scale.csv").assign(state_size=lambda t: t["d_model"] * t["seq_len"]).to_csv(path)
     assert main([str(path), "--out", str(out), "--threshold", "0.95"]) == 0
-    assert "state_size.csv, " in capsys.readouterr().out
     points = pd.read_csv(out / "state_size.csv")
     assert points["on_front"].dtype == bool
     assert points.groupby("seq_len")["on_front"].any().all()
