@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import platform
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -137,8 +138,8 @@ Beside each figure stands its Monte-Carlo standard error.
 {demands}
 
 Where every length is all-solved it gives a verdict in {loose} of the runs, and must in none. By the simulations
-from which the method was chosen, the line of any seed is off by {earlier} with censored lengths; here by
-{naive}, and by {censored} where the longest length is unsolved.
+from which the method was chosen, the line of any seed is off by {earlier} with
+censored lengths; here by {naive}, and by {censored} where the longest length is unsolved.
 
 ![Bias, coverage and wrong verdicts of the posterior and of two lines, by setting]({picture})
 
@@ -206,7 +207,8 @@ def section(question: Question, found: Found) -> str:
         cells = [question.cell(found[setting.name, name]) for name in ESTIMATORS]
         if any(cells):
             rows.append([setting.name, *cells])
-    return f"## {question.title}\n\n{question.reading(found)}\n\n{markdown_table(('', *ESTIMATORS), rows)}\n"
+    reading = textwrap.fill(question.reading(found), width=115, break_on_hyphens=False)
+    return f"## {question.title}\n\n{reading}\n\n{markdown_table(('', *ESTIMATORS), rows)}\n"
 
 
 def settings_table(settings: Sequence[Setting]) -> str:

@@ -37,7 +37,7 @@ def bias(found: Found) -> str:
     lucky = [signed(found[name, "any seed"].bias.value) for name in (LINEAR, "no guesses, b = 1")]
     solved = signed(found["one or two all-solved, b = 1", "majority"].bias.value)
     return (
-        f"The posterior is off by at most {number(worst)} in the standard setting, and furthest in "
+        f"The posterior is off by at most {number(worst, 3)} in the standard setting, and furthest in "
         f"“{furthest.setting.name}”, by {signed(furthest.bias.value)}. The line of any seed is off by {lucky[0]} "
         f"at b = 1, since each width under d\\* is one more chance for a lucky seed, and by {lucky[1]} where no "
         f"seed is lucky; that of the majority is off by {solved} where the shortest lengths are all-solved, since "

@@ -35,9 +35,15 @@ def test_the_published_figure_determines_no_law(found: dict[str, Any]) -> None:
 def test_the_trained_cells_determine_one(found: dict[str, Any]) -> None:
     assert found["base_conv"].verdict == "power law"
     assert any("lapses" in note for note in found["base_conv"].notes)
-    verdicts = {threshold: row["verdict"] for threshold, row in found["by_threshold"].items()}
+    verdicts = found["law"].thresholds.set_index("threshold")["verdict"]
     assert verdicts[0.6] == "undetermined"
     assert verdicts[0.95] == "power law"
+
+
+def test_bending_laws_fit_them_as_well(found: dict[str, Any]) -> None:
+    chances = found["law"].laws.set_index("law")["probability"]
+    assert chances[["affine", "saturating"]].between(0.5 * chances["power law"], 2 * chances["power law"]).all()
+    assert found["law"].predictions["seq_len"].unique().tolist() == [96, 384]
 
 
 def test_a_crashed_run_of_the_export_is_missing(found: dict[str, Any]) -> None:

@@ -20,6 +20,8 @@ from analysis.figures.style import house_style, name_axes, panels
 from analysis.figures.theme import PRINT, Theme
 from analysis.figures.titles import mixer_title
 from analysis.law.verdict import Verdict
+from analysis.results import thresholds
+from analysis.results.summary import Analysis
 
 _DASHES = ("-", "--", ":")
 _ROOM = 0.06
@@ -56,6 +58,19 @@ class ThresholdPanel:
     fit: str
     mixer: str
     series: tuple[ThresholdSeries, ...]
+
+
+def figure_threshold(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
+    """Draw the exponent against the threshold, one panel a fit.
+
+    Args:
+        analysis: The results of a table with a fit of two lengths.
+        theme: The ground.
+
+    Returns:
+        A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
+    """
+    return draw_thresholds(analysis.thresholds, theme, trained_to=thresholds.trained_to(analysis.trials))
 
 
 def threshold_panels(frame: pd.DataFrame) -> tuple[ThresholdPanel, ...]:
