@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import pandas as pd
 
 from analysis.law.cross_check import CrossCheck
-from analysis.law.minimal_width import MinimalWidth
 from analysis.results.check_notes import check_notes
 from analysis.results.fit_result import TIED, FitResult
+from analysis.results.lapse_notes import lapse_notes
 from analysis.tables.cells import POINT
 from analysis.tables.columns import FIXED, Status
 from analysis.tables.learning_rates import edge_notes
@@ -37,7 +34,7 @@ def fit_notes(
         *_tied(counts),
         *_missing(counts),
         *_diverged(own),
-        *_lapses(counts, widths),
+        *lapse_notes(counts, widths),
         *(f"not monotone at seq_len {width.seq_len}: {width.note}" for width in widths if width.note),
         *_stopped_early(own, threshold),
         *_given_up(own, threshold),
@@ -90,19 +87,6 @@ def _given_up(own: pd.DataFrame, threshold: float) -> list[str]:
 
 def _statuses(own: pd.DataFrame) -> pd.Series[str]:
     return own["status"].astype(str) if "status" in own else pd.Series("", index=own.index)
-
-
-def _lapses(counts: pd.DataFrame, widths: Sequence[MinimalWidth]) -> list[str]:
-    cuts = {width.seq_len: width.upper or np.inf for width in widths}
-    over = counts["d_model"] >= counts["seq_len"].map(cuts)
-    failed = int((counts["tried"] - counts["solved"])[over].sum())
-    lucky = int(counts["solved"][~over].sum())
-    said = []
-    if failed:
-        said.append(f"{failed} of {counts['tried'][over].sum()} seeds at or over d* failed (lapses)")
-    if lucky:
-        said.append(f"{lucky} of {counts['tried'][~over].sum()} seeds under d* solved (by luck)")
-    return said
 
 
 def _stopped_early(own: pd.DataFrame, threshold: float) -> list[str]:

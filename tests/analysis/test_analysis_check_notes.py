@@ -3,13 +3,15 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
-from analysis_tables import OCTAVES, table_of
+from analysis_tables import OCTAVES, cut, table_of
 
 from analysis import Verdict, analyse
 from analysis.law.candidates import Law
 from analysis.law.cross_check import CrossCheck
 from analysis.results.check_notes import check_notes
+from analysis.results.lapse_notes import lapse_notes
 from analysis.results.law_tables import predictions_frame
 from analysis.results.thresholds import thresholds_frame
 
@@ -173,3 +175,31 @@ def test_thin_tables_pass_every_check_with_finite_numbers(name):
     low, high = ends[["low", "high"]].to_numpy(dtype=float).T
     assert (low > 0).all()
     assert np.isfinite(high).all()
+
+
+def lapsing(failed):
+    """Counts of 20 seeds at a wide width of four lengths, of which some failed; a narrow width never solved."""
+    rows = [("h3", n, 4, d, 0 if d == 8 else 20 - bad, 20) for n, bad in failed.items() for d in (8, 64)]
+    return pd.DataFrame(rows, columns=["mixer", "seq_len", "num_kv_pairs", "d_model", "solved", "tried"])
+
+
+@pytest.mark.parametrize(
+    ("failed", "word"),
+    [
+        ((0, 1, 8, 9), "rise"),
+        ((9, 8, 1, 0), "fall"),
+        ((2, 3, 2, 3), ""),
+        ((0, 0, 0, 0), ""),
+        ((0, 9), "rise"),
+        ((9,), ""),
+    ],
+)
+def test_lapses_that_come_with_the_length(failed, word):
+    counts = lapsing(dict(zip((64, 128, 256, 512), failed, strict=False)))
+    widths = [cut(n, 8, 64) for n in counts["seq_len"].unique()]
+    told = [note for note in lapse_notes(counts, widths) if "with seq_len" in note]
+    assert [note.split()[1] for note in told] == [word] * bool(word)
+    if len(failed) == 4 and word:
+        low, high = (1, 17) if word == "rise" else (17, 1)
+        assert f"({low} of 40 seeds at 64 and 128, {high} of 40 at 256 and 512)" in told[0]
+        assert ("too high" in told[0]) == (word == "rise")
