@@ -35,7 +35,7 @@ def lapse_notes(counts: pd.DataFrame, widths: Sequence[MinimalWidth]) -> list[st
 
 
 def _uneven(over: pd.DataFrame, seq_lens: Sequence[int]) -> list[str]:
-    """Whether lapses rise or fall with the length, where the fit has one rate for all and takes the rest for width.
+    """Whether lapses rise or fall with the length, where the fit has one rate and takes the rest for width.
 
     Of simulated tables with one rate 1 to 5 % get this note, and 70 % of those whose rate rises from 5 to 45 %
     over four lengths, where b comes out .16 too high (docs/results/calibration.md).
@@ -49,7 +49,7 @@ def _uneven(over: pd.DataFrame, seq_lens: Sequence[int]) -> list[str]:
     (few, fine), (many, well) = table
     rising = few * (many + well) < many * (few + fine)
     return [
-        f"lapses {'rise' if rising else 'fall'} with seq_len ({few} of {few + fine} seeds at {listed(short)}, {many} "
-        f"of {many + well} at {listed(long)}): b may be too {'high' if rising else 'low'}, since the fit knows one "
-        "rate for all lengths"
+        f"lapses {'rise' if rising else 'fall'} with seq_len ({few} of {few + fine} seeds at {listed(short)}, "
+        f"{many} of {many + well} at {listed(long)}): b may be too {'high' if rising else 'low'}, since the fit "
+        "knows one rate for all lengths"
     ]
