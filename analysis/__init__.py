@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from analysis.figures.solve_rate import figure_solve_rate
     from analysis.figures.state_size import figure_state_size
     from analysis.figures.theme import DARK, PRINT, Theme
+    from analysis.figures.threshold import figure_threshold
     from analysis.law.candidates import Candidate, Law
     from analysis.law.checks import Refit
     from analysis.law.crossed import CrossedLaw, fit_crossed
@@ -83,6 +84,7 @@ __all__ = [
     "figure_predictive",
     "figure_solve_rate",
     "figure_state_size",
+    "figure_threshold",
     "find_minimal_width",
     "fit_crossed",
     "fit_law",
@@ -130,6 +132,7 @@ _HOMES = {
     "figure_predictive": "figures.predictive",
     "figure_solve_rate": "figures.solve_rate",
     "figure_state_size": "figures.state_size",
+    "figure_threshold": "figures.threshold",
     "find_minimal_width": "law.minimal_width",
     "fit_crossed": "law.crossed",
     "fit_law": "law.posterior",

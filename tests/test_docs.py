@@ -50,7 +50,7 @@ def test_the_tutorial_shows_what_its_cells_gave(site: Path) -> None:
     assert "Accuracies read off a picture" in page
     assert "<th>num_kv_pairs</th>" in page
     assert all((site / name).is_file() for name in re.findall(r'src="(tutorial_\d+\.svg)"', page))
-    assert page.count("tutorial_") == 4
+    assert page.count("tutorial_") == 5
     assert (site / "tutorial.py").is_file()
 
 

@@ -67,7 +67,7 @@ def what_is_missing(law: LawPosterior, widths: Sequence[MinimalWidth]) -> list[s
     if bracketed < MIN_BRACKETED:
         reasons.append(
             f"{'only 1' if bracketed else 'none'} of {len(widths)} sequence lengths is bracketed "
-            f"(some width fails, some solves), and a verdict needs {MIN_BRACKETED}"
+            f"(some width fails, some solves), and a verdict needs {MIN_BRACKETED}: these trials do not identify b"
         )
     elif law.b_sd > MAX_SD:
         reasons.append(f"the standard deviation of b is {number(law.b_sd)}, over {MAX_SD}")

@@ -8,22 +8,26 @@ from collections.abc import Sequence
 
 def plain(text: str) -> str:
     """One line in which nothing is taken for markup, so that `d*` and the names of mixers stay as they are."""
-    line = re.sub(r"([\\`*<|&])", r"\\\1", " ".join(text.split()))
     # What would begin a heading, a list, a quotation, a rule or a definition at the head of a line.
-    line = re.sub(r"^([#>~=+-]|\[(?=[^]]*\]:)|\d+(?=[.)](?:\s|$)))", _escaped, line)
+    return re.sub(r"^([#>~=+-]|\[(?=[^]]*\]:)|\d+(?=[.)](?:\s|$)))", _escaped, _inside(text))
+
+
+def _inside(text: str) -> str:
+    """The same where it does not begin a line."""
+    line = re.sub(r"([\\`*<|&])", r"\\\1", " ".join(text.split()))
     # Inside a word an underscore is plain already, and `base_conv` reads better without a stroke.
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\_", line).replace("](", r"]\(")
 
 
 def _escaped(head: re.Match[str]) -> str:
     mark = head[0]
-    return f"\\{mark}" if not mark.isdigit() else f"{mark}\\"
+    return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table, its first column to the left and the others to the right."""
     ruler = [":--", *["--:"] * (len(header) - 1)]
-    lines = [[plain(cell) for cell in header], ruler, *([plain(cell) for cell in row] for row in rows)]
+    lines = [[_inside(cell) for cell in header], ruler, *([_inside(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import matplotlib as mpl
 
+EIGHTEEN = (
+    "attention", "base_conv", "based", "delta_net", "gated_delta_net", "gla", "h3", "hybrid", "hyena",
+    "input_dependent_conv", "linear_attention", "long_conv", "mamba", "mamba2", "retnet", "rwkv4", "rwkv7",
+    "sliding_window",
+)  # fmt: skip
+"""The mixers whose looks are known, in the order of their names."""
+
 
 def lay_out(figure) -> None:
     """Put everything where it is drawn, unless it is there already."""

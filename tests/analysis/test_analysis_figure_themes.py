@@ -8,7 +8,7 @@ from functools import cache
 import matplotlib as mpl
 import numpy as np
 import pytest
-from figure_checks import legends_in_the_way, overlaps
+from figure_checks import EIGHTEEN, legends_in_the_way, overlaps
 from figure_goldens import analysed
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,11 +23,6 @@ from analysis.figures.theme import DARK, LINE_CONTRAST, PRINT, TEXT_CONTRAST
 from analysis.figures.width_looks import width_looks
 from analysis.report import output
 
-KNOWN = (
-    "attention", "base_conv", "based", "delta_net", "gated_delta_net", "gla", "h3", "hybrid", "hyena",
-    "input_dependent_conv", "linear_attention", "long_conv", "mamba", "mamba2", "retnet", "rwkv4", "rwkv7",
-    "sliding_window",
-)  # fmt: skip
 COLORS = st.tuples(*[st.integers(0, 255)] * 3).map(lambda rgb: to_hex([part / 255 for part in rgb]))
 THEMES = pytest.mark.parametrize("theme", [PRINT, DARK], ids=lambda theme: theme.name)
 
@@ -64,14 +59,14 @@ def test_legible_colours_are_and_others_stay(color, ground, least):
 
 @THEMES
 def test_texts_have_contrast(theme):
-    words = [one.words for one in looks([*KNOWN, "a", "b"], theme).values()]
+    words = [one.words for one in looks([*EIGHTEEN, "a", "b"], theme).values()]
     runs = [theme.readable(run_look(place, theme)[0]) for place in range(6)]
     for color in (*words, *runs, theme.text, theme.ink):
         assert contrast(color, theme.paper) >= TEXT_CONTRAST - 0.06
 
 
 def test_lines_have_contrast_on_the_dark_ground():
-    lines = [one.color for one in looks([*KNOWN, "a", "b"], DARK).values()]
+    lines = [one.color for one in looks([*EIGHTEEN, "a", "b"], DARK).values()]
     widths = [one.color for one in width_looks(range(12), DARK).values()]
     runs = [run_look(place, DARK)[0] for place in range(6)]
     for color in (*lines, *widths, *runs, DARK.quiet, DARK.strong):
@@ -80,7 +75,7 @@ def test_lines_have_contrast_on_the_dark_ground():
 
 @THEMES
 def test_mixers_are_told_apart(theme):
-    colors = [one.color for one in looks(KNOWN, theme).values()]
+    colors = [one.color for one in looks(EIGHTEEN, theme).values()]
     assert min(distance(*pair) for pair in itertools.combinations(colors, 2)) > 0.085
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from analysis_tables import read_data, table_of, trials
-from figure_checks import legends_in_the_way, overlaps
+from figure_checks import EIGHTEEN, legends_in_the_way, overlaps
 from matplotlib import _pylab_helpers
 
 from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, figure_state_size
@@ -23,11 +23,6 @@ from analysis.report.output import render
 from analysis.report.text import report_text
 from analysis.report.writing import write_report
 
-EIGHTEEN = (
-    "attention", "base_conv", "based", "delta_net", "gated_delta_net", "gla", "h3", "hybrid", "hyena",
-    "input_dependent_conv", "linear_attention", "long_conv", "mamba", "mamba2", "retnet", "rwkv4", "rwkv7",
-    "sliding_window",
-)  # fmt: skip
 NEW_FILES = {"state_size.png", "state_size.svg", "state_size.csv"}
 
 
@@ -234,10 +229,9 @@ def test_diverged_tables_can_be_drawn():
 
 
 def test_states_change_no_other_file_and_bytes_are_the_same():
-    with_states = CASES["one mixer, one length"]
-    bare = with_states.drop(columns="state_size")
+    bare = CASES["one mixer, one length"].drop(columns="state_size")
     before = dict(mpl.rcParams)
-    analysis = analyse(with_states, 0.9)
+    analysis = analysed("one mixer, one length")
     one, other = render(analyse(bare, 0.9)), render(analysis)
     assert dict(mpl.rcParams) == before
     assert _pylab_helpers.Gcf.get_all_fig_managers() == []
