@@ -87,7 +87,7 @@ def _widths(comparison: Comparison) -> str:
         [fit.label, run, *grids[run].reindex(columns=columns).loc[fit.label].fillna(""), fit.exponent()]
         for run, fit in comparison.fits
     ]
-    return table(["mixer", "run", *columns, "b"], rows)
+    return table(["mixer", "run", *columns, "b"], rows, words=2)
 
 
 def _differences(frame: pd.DataFrame) -> str:
@@ -98,7 +98,7 @@ def _differences(frame: pd.DataFrame) -> str:
         for fit, run, other, difference, low, high, greater in frame.itertuples(index=False)
     ]
     header = ["mixer", "run", "other", "difference of b", "95 %", "probability that it is greater"]
-    return f"{table(header, rows)}\n\n{COMPARED_EXPONENTS}"
+    return f"{table(header, rows, words=3)}\n\n{COMPARED_EXPONENTS}"
 
 
 def _settings(found: Mapping[str, Mapping[str, str]]) -> str:

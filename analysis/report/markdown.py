@@ -24,9 +24,9 @@ def _escaped(head: re.Match[str]) -> str:
     return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table, its first column to the left and the others to the right."""
-    ruler = [":--", *["--:"] * (len(header) - 1)]
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
+    """A table, its first columns, which hold words, to the left and the others to the right."""
+    ruler = [":--"] * words + ["--:"] * (len(header) - words)
     lines = [[_inside(cell) for cell in header], ruler, *([_inside(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -34,7 +34,7 @@ def laws(analysis: Analysis) -> str:
     ]
     at = [f"N = {n}" for n in analysis.predicted_at] or [f"{2**octaves} × the longest N" for octaves in OCTAVES]
     header = ["mixer", "law", "probability", *(f"d* at {place}" for place in at)]
-    return f"{table(header, rows)}\n\n{LAWS}"
+    return f"{table(header, rows, words=2)}\n\n{LAWS}"
 
 
 def _widths(rows: pd.DataFrame) -> list[str]:
@@ -52,7 +52,7 @@ def differences(analysis: Analysis) -> str:
         for fit, other, difference, low, high, greater in clearest
     ]
     header = ["mixer", "other", "difference of b", "95 %", "probability that it is greater"]
-    return f"{table(header, rows)}\n\n{DIFFERENCES}"
+    return f"{table(header, rows, words=2)}\n\n{DIFFERENCES}"
 
 
 def thresholds(analysis: Analysis) -> str:
@@ -64,7 +64,8 @@ def thresholds(analysis: Analysis) -> str:
     rows = [
         [fit, accuracy, *row] for (fit, accuracy), row in zip(grid.index, grid.to_numpy().tolist(), strict=True)
     ]
-    return f"{table(['mixer', 'accuracy', *(f'{level:g}' for level in grid.columns)], rows)}\n\n{THRESHOLDS}"
+    header = ["mixer", "accuracy", *(f"{level:g}" for level in grid.columns)]
+    return f"{table(header, rows, words=2)}\n\n{THRESHOLDS}"
 
 
 def checks(analysis: Analysis) -> str:
