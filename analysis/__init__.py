@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from analysis.figures.threshold import figure_threshold
     from analysis.law.candidates import Candidate, Law
     from analysis.law.checks import Refit
+    from analysis.law.cross_check import CrossCheck
     from analysis.law.crossed import CrossedLaw, fit_crossed
     from analysis.law.exponent import Exponent
     from analysis.law.law_posterior import LawPosterior, Line
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from analysis.law.predictive import Predictive
     from analysis.law.verdict import Verdict
     from analysis.report.comparison import write_comparison
-    from analysis.report.output import write
+    from analysis.report.output import write_figures
     from analysis.report.writing import write_report
     from analysis.results.comparison import Comparison, compare
     from analysis.results.crossed import CrossedFit
@@ -59,6 +60,7 @@ __all__ = [
     "Censoring",
     "ColumnMap",
     "Comparison",
+    "CrossCheck",
     "CrossedFit",
     "CrossedLaw",
     "Example",
@@ -90,8 +92,8 @@ __all__ = [
     "fit_law",
     "minimal_widths",
     "read_table",
-    "write",
     "write_comparison",
+    "write_figures",
     "write_report",
 ]
 
@@ -107,6 +109,7 @@ _HOMES = {
     "Censoring": "law.minimal_width",
     "ColumnMap": "tables.column_map",
     "Comparison": "results.comparison",
+    "CrossCheck": "law.cross_check",
     "CrossedFit": "results.crossed",
     "CrossedLaw": "law.crossed",
     "Example": "tables.examples",
@@ -138,8 +141,8 @@ _HOMES = {
     "fit_law": "law.posterior",
     "minimal_widths": "results.widths",
     "read_table": "tables.read",
-    "write": "report.output",
     "write_comparison": "report.comparison",
+    "write_figures": "report.output",
     "write_report": "report.writing",
 }
 

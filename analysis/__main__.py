@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import io
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.about import versions
+from analysis.about import HEADING, about_table
 from analysis.asking import Question
 from analysis.errors import AnalysisError
 from analysis.report.writing import write_report
 from analysis.results.fit_result import sentences
 from analysis.results.summary import Analysis
 from analysis.results.widths import widths_grid
-
-HEADING = "How wide must a model be to recall, at each sequence length?"
+from analysis.terminal import say, spell_out
 
 EXAMPLE = """examples:
   python -m analysis example:zoology_figure2 --out published
   python -m analysis results/quickstart --out figures --threshold 0.95
-  python -m analysis wandb.csv --out figures --columns mixer=model.name,d_model=model.width,accuracy=test/accuracy
+  python -m analysis wandb.csv --out figures --columns mixer=model.name,d_model=model.width,\\
+      seq_len=data.seq_len,num_kv_pairs:=4,accuracy=test/accuracy
 
 Columns of TABLE: mixer, seq_len, num_kv_pairs, d_model, accuracy; learning_rate, seed, status, state_size,
 accuracy_per_sequence and learning_curve where known. --columns maps those of another tool: OWN=THEIRS for a
@@ -71,10 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         Exit status: 0, or 2 after one line on standard error and with nothing written.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal without Unicode shows ? for ∝ rather than a traceback.
-            stream.reconfigure(errors="replace")
+    spell_out()
     options = parser().parse_args(arguments)
     question = Question(
         table=options.table,
@@ -84,16 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seq_lens=options.predict,
     )
     try:
-        about = {"command": _command(arguments), **question.source(), "versions": ", ".join(versions())}
+        about = about_table(question, _command(arguments))
         analysis = question.answer()
         write_report(analysis, options.out, heading=HEADING, about=about)
-    except AnalysisError as error:
+    except (AnalysisError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    sys.stdout.write(f"{overview(analysis)}\n\n")
-    for sentence in sentences(analysis.fits):
-        sys.stdout.write(f"{sentence}.\n")
-    sys.stdout.write(f"\nreport: {options.out / 'report.html'}\n")
+    told = "\n".join(f"{sentence}." for sentence in sentences(analysis.fits))
+    say(f"{overview(analysis)}\n\n{told}\n\nreport: {options.out / 'report.html'}")
     return 0
 
 

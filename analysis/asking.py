@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from analysis.errors import LengthsError, ThresholdError
+from analysis.errors import AnalysisError, LengthsError, ThresholdError
 from analysis.results.summary import Analysis, analyse
 from analysis.tables.accuracy import Accuracy
 from analysis.tables.columns import DEFAULT_THRESHOLD
 from analysis.tables.examples import PREFIX, example
 from analysis.tables.read import read_table
+
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +35,21 @@ class Question:
     thresholds: str | None = None
     per_sequence: bool = False
     seq_lens: str | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether several thresholds are asked for."""
+        return self.thresholds is not None and "," in self.thresholds
+
+    @property
+    def own_threshold(self) -> float | None:
+        """That of an example; None for other tables, which do not tell."""
+        return example(self.table).threshold if self.table.startswith(PREFIX) else None
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """Which accuracy decides."""
+        return Accuracy.PER_SEQUENCE if self.per_sequence else Accuracy.PER_QUERY
 
     @property
     def is_folder(self) -> bool:
@@ -55,32 +74,29 @@ class Question:
         return analyse(
             read_table(self.table, self.columns),
             thresholds[0],
-            Accuracy.PER_SEQUENCE if self.per_sequence else Accuracy.PER_QUERY,
+            self.accuracy,
             thresholds=thresholds[1:],
             seq_lens=seq_lens,
         )
 
     def _usual(self, default: float | None) -> float:
-        if default is not None:
-            return default
-        return example(self.table).threshold if self.table.startswith(PREFIX) else DEFAULT_THRESHOLD
+        return next((known for known in (default, self.own_threshold) if known is not None), DEFAULT_THRESHOLD)
 
 
 def _thresholds(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ThresholdError(
-            f"Thresholds must be numbers, with commas between where there are several; got {text!r}. "
-            "Write for example 0.9 or 0.99,0.9,0.8."
-        ) from None
+    return _numbers(text, float, ThresholdError, "Thresholds must be numbers", "0.9 or 0.99,0.9,0.8")
 
 
 def _lengths(text: str) -> list[int]:
+    return _numbers(text, int, LengthsError, "Sequence lengths must be whole numbers", "1024 or 1024,2048")
+
+
+def _numbers(
+    text: str, number: Callable[[str], Number], error: type[AnalysisError], rule: str, example: str
+) -> list[Number]:
     try:
-        return [int(part) for part in text.split(",")]
+        return [number(part) for part in text.split(",")]
     except ValueError:
-        raise LengthsError(
-            f"Sequence lengths must be whole numbers, with commas between where there are several; got {text!r}. "
-            "Write for example 1024 or 1024,2048."
+        raise error(
+            f"{rule}, with commas between where there are several; got {text!r}. Write for example {example}."
         ) from None

@@ -27,6 +27,13 @@ def chance(probability: float) -> str:
     return "over 0.99" if probability > 0.99 else f"{probability:.2f}"
 
 
+def width(value: float) -> str:
+    """A minimal width to two digits: `14`, `230`, `12,000`, or `under 1`."""
+    if value < 0.95:
+        return "under 1"
+    return f"{float(f'{value:.2g}'):,.0f}"
+
+
 def odds(ratio: float) -> str:
     """`1:60`, `12:1`, `under 1:1000` or `over 1000:1`."""
     if ratio < 1e-3:

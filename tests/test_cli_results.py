@@ -166,6 +166,10 @@ def test_fit_at_several_thresholds(call: Any, table: Path, tmp_path: Path) -> No
     assert names == {"threshold.csv", "threshold.png", "threshold.svg", "dark/threshold.png", "dark/threshold.svg"}
 
 
+def test_one_threshold_is_compared_with_none(call: Any, table: Path) -> None:
+    assert "the exponent against the threshold" not in call("fit", table, "--threshold", "0.9")[1]
+
+
 def test_fit_predicts_and_warns(call: Any, table: Path) -> None:
     _, out, _ = call("fit", table, "--predict", "64")
     assert [word in out for word in ("constant", "affine", "saturating", "nothing but the law")] == [True] * 3 + [
@@ -196,6 +200,8 @@ def test_fit_of_whole_sequences(call: Any, table: Path, tmp_path: Path) -> None:
         (["--predict", "0"], "at least 1; got 0"),
         (["--columns", "mixer"], "mixer"),
         (["--per-sequence"], "accuracy_per_sequence"),
+        (["--json", "--threshold", "0.9,0.8"], "--json prints the fits at one threshold"),
+        (["--json", "--predict", "64"], "--json prints the fits at one threshold"),
     ],
 )
 def test_fit_refusals(call: Any, table: Path, arguments: list[str], part: str) -> None:
@@ -219,7 +225,11 @@ def test_a_report_brings_what_repeats_its_run(call: Any, space_file: Any, tmp_pa
     a_run(tmp_path / "out", space_file, done=16)
     call("report", tmp_path / "out")
     text = (tmp_path / "out" / "report" / "report.md").read_text()
-    block = text.partition("tune_zoo run space.yaml")[2].partition("```text\n")[2].partition("```")[0]
+    block = (
+        text.partition("tune_zoo run space.yaml asks the same again")[2]
+        .partition("```text\n")[2]
+        .partition("```")[0]
+    )
     (tmp_path / "space.yaml").write_text(block)
     again, first = (resolved_plan(load_space(path)) for path in (tmp_path / "space.yaml", space_file()))
     assert {spec.trial_id for spec in again.trials} == {spec.trial_id for spec in first.trials}

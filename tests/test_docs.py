@@ -13,8 +13,6 @@ import pytest
 import analysis
 import tune_zoo
 
-pytest.importorskip("mkdocs", reason="the site needs the extra `docs`")
-
 ROOT = Path(__file__).parents[1]
 DOCUMENTED = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 

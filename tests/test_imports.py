@@ -33,7 +33,7 @@ def test_neither_torch_nor_ray(code: str) -> None:
 
 
 def test_analysis_stands_alone() -> None:
-    code = "from analysis import analyse, write; import analysis.__main__"
+    code = "from analysis import analyse, write_figures; import analysis.__main__"
     assert not loaded_by(code) & {"torch", "ray", "tune_zoo", "pydantic", "typer"}
 
 

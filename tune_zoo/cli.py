@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 import tune_zoo
 from analysis.errors import AnalysisError
+from analysis.terminal import spell_out
 from tune_zoo import cli_options as opt
 from tune_zoo.cli_results import app as results
 from tune_zoo.errors import TuneZooError
@@ -226,9 +226,7 @@ app.add_typer(results)
 
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a terminal without `≥` shows a question mark, not a traceback
-            stream.reconfigure(errors="replace")
+    spell_out()
     with contextlib.suppress(FileNotFoundError):  # a working folder that is gone
         sys.path.append(os.getcwd())  # noqa: PTH109  a mixer of one's own lies where the command is given
     try:

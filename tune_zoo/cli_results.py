@@ -42,7 +42,7 @@ def fit(
 
         tune_zoo fit example:zoology_figure2 --predict 1024
 
-        tune_zoo fit wandb.csv --columns mixer=model.name,d_model=model.width,accuracy=test/accuracy
+        tune_zoo fit trials.csv --columns mixer=model.name,d_model=model.width,num_kv_pairs:=4
     """
     from analysis.asking import Question
     from tune_zoo.commands.fit import fit as fit_table
@@ -92,6 +92,7 @@ def compare(
     ],
     out: Annotated[Path, typer.Option(help="The folder of the report.")],
     threshold: opt.OneThreshold = None,
+    columns: opt.Columns = None,
 ) -> None:
     """Lay several runs over one another: minimal widths, laws and exponents, and what differs in their settings.
 
@@ -101,7 +102,7 @@ def compare(
     """
     from tune_zoo.commands.compare import compare as write
 
-    write(runs, threshold=threshold, out=out, command=command(), console=console())
+    write(runs, threshold=threshold, columns=columns, out=out, command=command(), console=console())
 
 
 @app.command()

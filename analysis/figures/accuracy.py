@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 
 from analysis.figures.curves import (
     CROWD,
+    MOST_DRAWN,
     Floats,
     draw_curve,
     draw_references,
@@ -139,6 +140,7 @@ def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float, *, theme: Th
     widths = sorted({int(d) for panel in shown for series in panel.series for d in series.d_model})
     view = (widths[0] / 2**0.4, widths[-1] * 2**0.4) if widths else (1.0, 2.0)
     lanes = len(look) if len(look) > _SHADED else 0
+    pixels = sum(series.d_model.size for panel in shown for series in panel.series) > MOST_DRAWN
     top = _LANES_FROM + _LANE * lanes - 0.02
     with house_style(theme):
         keys = [(panel.seq_len, panel.num_kv_pairs) for panel in shown]
@@ -148,7 +150,7 @@ def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float, *, theme: Th
         axes[0].set_ylim(-0.04, top)
         axes[0].set_yticks(np.linspace(0.0, 1.0, 5))
         for ax, panel in zip(axes, shown, strict=True):
-            _draw_panel(ax, panel, look, theme, threshold=threshold, view=view)
+            _draw_panel(ax, panel, look, theme, threshold=threshold, view=view, pixels=pixels)
             powers_of_two(ax.xaxis, *view, widths, most=7)
         name_axes(figure, theme, x="width d_model", y="accuracy")
         named = _names_fit(shown, look)
@@ -166,6 +168,7 @@ def _draw_panel(
     *,
     threshold: float,
     view: tuple[float, float],
+    pixels: bool,
 ) -> None:
     ax.set_title(f"N = {panel.seq_len}, k = {panel.num_kv_pairs}")
     draw_references(ax, threshold, panel.num_kv_pairs, theme)
@@ -179,6 +182,7 @@ def _draw_panel(
             seeds=(series.d_model, series.accuracy),
             several=series.d_model.size > series.line_d_model.size,
             crowded=len(look) > CROWD,
+            pixels=pixels,
         )
         if len(look) > _SHADED:
             _mark_lane(ax, series.width, style, lane[series.mixer], view)

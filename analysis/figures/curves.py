@@ -23,6 +23,9 @@ _AREA = {"*": 1.7, "X": 1.25, "P": 1.25, "p": 1.25, "D": 0.85}
 CROWD = 8
 """Mixers up to which lines are drawn at full weight."""
 
+MOST_DRAWN = 3_000
+"""Dots of single seeds up to which an SVG holds them one by one; more are pixels in it, and the rest is not."""
+
 
 def panel_keys(rows: pd.DataFrame) -> list[tuple[int, int]]:
     """The (seq_len, num_kv_pairs) of a table in the order of their panels, from the shortest length on."""
@@ -56,7 +59,9 @@ def draw_references(ax: Axes, threshold: float, num_kv_pairs: int, theme: Theme)
     ax.axhline(1.0 / num_kv_pairs, color=theme.quiet, linewidth=0.9, linestyle=":", zorder=1)
 
 
-def draw_curve(ax: Axes, look: Look, *, means: Dots, seeds: Dots, several: bool, crowded: bool) -> None:
+def draw_curve(
+    ax: Axes, look: Look, *, means: Dots, seeds: Dots, several: bool, crowded: bool, pixels: bool = False
+) -> None:
     """Draw one mixer: a line and markers, a faint dot a seed, a cross where training diverged.
 
     Args:
@@ -66,15 +71,18 @@ def draw_curve(ax: Axes, look: Look, *, means: Dots, seeds: Dots, several: bool,
         seeds: Single seeds.
         several: Whether there are several seeds, so that they are not all under their means.
         crowded: Whether so many mixers share the panel that lines must step back.
+        pixels: Whether the single seeds are pixels in an SVG too; see `MOST_DRAWN`.
     """
     width, alpha = (1.0, 0.75) if crowded else (1.4, 1.0)
     ax.plot(*means, color=look.color, linewidth=width, alpha=alpha, zorder=3)
     if several:
         size, faint = (6, 0.3) if crowded else (13, 0.4)
-        ax.scatter(*seeds, color=look.color, s=size, alpha=faint, linewidth=0, zorder=4)
+        dots = ax.scatter(*seeds, color=look.color, s=size, alpha=faint, linewidth=0, zorder=4)
+        dots.set_rasterized(pixels)
     draw_markers(ax, look, means, crowded=crowded, zorder=5)
     diverged = seeds[0][np.isnan(seeds[1])]
-    ax.scatter(diverged, np.zeros(diverged.size), color=look.color, marker="x", s=14, zorder=5)
+    if diverged.size:
+        ax.scatter(diverged, np.zeros(diverged.size), color=look.color, marker="x", s=14, zorder=5)
 
 
 def draw_markers(ax: Axes, look: Look, dots: Dots, *, crowded: bool, zorder: float, alpha: float = 1.0) -> None:

@@ -14,7 +14,7 @@ from matplotlib.ticker import FixedFormatter, FixedLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from analysis.errors import ColumnError
-from analysis.figures.curves import CROWD, Floats, draw_markers, draw_references, marker_area, mixer_columns
+from analysis.figures.curves import CROWD, MOST_DRAWN, Dots, Floats, draw_references, marker_area, mixer_columns
 from analysis.figures.learning_rate_panels import RatePanel, RateSeries, rate_panels
 from analysis.figures.legends import convention_handles, handle, place_legends
 from analysis.figures.looks import Look, looks
@@ -68,6 +68,7 @@ def draw_rates(shown: Sequence[RatePanel], threshold: float, *, theme: Theme = P
     series = [one for panel in shown for one in panel.series]
     look = width_looks((one.d_model for one in series), theme)
     mixers = looks((panel.mixer for panel in shown), theme)
+    pixels = sum(one.seeds[0].size for one in series) > MOST_DRAWN
     with house_style(theme):
         figure, axes = panels(len(shown), mixer_columns([panel.mixer for panel in shown]))
         _scale(axes, np.concatenate([one.seeds[0] for one in series]))
@@ -75,8 +76,7 @@ def draw_rates(shown: Sequence[RatePanel], threshold: float, *, theme: Theme = P
         axes[0].set_yticks(np.linspace(0.0, 1.0, 5))
         for ax, panel in zip(axes, shown, strict=True):
             draw_references(ax, threshold, panel.num_kv_pairs, theme)
-            for one in panel.series:
-                _draw_series(ax, one, look[one.d_model], theme, crowded=len(panel.series) > CROWD)
+            _draw_panel(ax, panel.series, look, theme, pixels=pixels)
             below = f"N = {panel.seq_len}, k = {panel.num_kv_pairs}"
             mixer_title(ax, panel.mixer, mixers[panel.mixer], theme, below)
         name_axes(figure, theme, x="learning rate", y="accuracy")
@@ -110,43 +110,71 @@ def _label_rates(axis: Axis, low: float, high: float) -> None:
     powers_of_ten(axis, low, high)
 
 
-def _draw_series(ax: Axes, one: RateSeries, look: Look, theme: Theme, *, crowded: bool) -> None:
+def _draw_panel(
+    ax: Axes, series: Sequence[RateSeries], look: dict[int, Look], theme: Theme, *, pixels: bool
+) -> None:
+    crowded = len(series) > CROWD
+    for one in series:
+        _draw_lines(ax, one, look[one.d_model].color, width=1.0 if crowded else 1.4)
+    # The dots of all widths at once, since an artist a width would take most of the time there is.
+    several = [one for one in series if one.seeds[0].size > one.means[0].size]
+    if several:
+        xy, colors = _dots([one.seeds for one in several], [look[one.d_model].color for one in several])
+        dots = ax.scatter(*xy, color=colors, s=6 if crowded else 13, alpha=0.4, linewidth=0, zorder=4)
+        dots.set_rasterized(pixels)
+    _draw_markers(ax, series, look, crowded=crowded)
+    failed = [one.seeds[0][np.isnan(one.seeds[1])] for one in series]
+    xy, colors = _dots([(x, np.zeros(x.size)) for x in failed], [look[one.d_model].color for one in series])
+    if colors:
+        ax.scatter(*xy, color=colors, marker="x", s=14, zorder=5)
+    _mark_best(ax, [one for one in series if one.best is not None], look, theme, crowded=crowded)
+
+
+def _dots(parts: Sequence[Dots], colors: Sequence[str]) -> tuple[Dots, list[str]]:
+    """The dots of several series one after another, and the colour of each."""
+    x, y = (np.concatenate([part[axis] for part in parts]) for axis in (0, 1))
+    return (x, y), np.repeat(colors, [part[0].size for part in parts]).tolist()
+
+
+def _draw_lines(ax: Axes, one: RateSeries, color: str, *, width: float) -> None:
+    """Dotted through all that several cells tried, and solid between what the same seeds tried."""
     rates, means = one.means
-    width = 1.0 if crowded else 1.4
-    # Dotted through all that several cells tried, and solid between what the same seeds tried.
-    ax.plot(rates[one.joined], means[one.joined], color=look.color, linewidth=0.8, linestyle=":", zorder=3)
+    ax.plot(rates[one.joined], means[one.joined], color=color, linewidth=0.8, linestyle=":", zorder=3)
     fair = np.where(one.compared[one.joined], means[one.joined], np.nan)
-    ax.plot(rates[one.joined], fair, color=look.color, linewidth=width, zorder=3)
-    if one.seeds[0].size > rates.size:
-        ax.scatter(*one.seeds, color=look.color, s=6 if crowded else 13, alpha=0.4, linewidth=0, zorder=4)
-    _markers(ax, one, look, crowded=crowded)
-    diverged = one.seeds[0][np.isnan(one.seeds[1])]
-    ax.scatter(diverged, np.zeros(diverged.size), color=look.color, marker="x", s=14, zorder=5)
-    if one.best is not None:
-        _mark_best(ax, (rates[one.best], means[one.best]), one.edge, look, theme, crowded=crowded)
+    ax.plot(rates[one.joined], fair, color=color, linewidth=width, zorder=3)
 
 
-def _markers(ax: Axes, one: RateSeries, look: Look, *, crowded: bool) -> None:
-    area = marker_area(look, crowded=crowded)
-    rates, means = one.means
-    for chosen, face, rim in ((one.compared, look.color, look.paper), (~one.compared, look.paper, look.color)):
-        sizes = area * one.weight[chosen]
-        ax.scatter(rates[chosen], means[chosen], s=sizes, facecolor=face, edgecolor=rim, linewidth=0.6, zorder=5)
+def _draw_markers(ax: Axes, series: Sequence[RateSeries], look: dict[int, Look], *, crowded: bool) -> None:
+    """The means: filled where learning rates are compared, small and hollow where fewer seeds tried them."""
+    own = [look[one.d_model] for one in series]
+    xy, colors = _dots([one.means for one in series], [style.color for style in own])
+    compared = np.concatenate([one.compared for one in series])
+    area = marker_area(own[0], crowded=crowded) * np.concatenate([one.weight for one in series])
+    faces, rims = np.where(compared, [colors, [own[0].paper] * len(colors)], [[own[0].paper] * len(colors), colors])
+    ax.scatter(*xy, s=area, facecolor=faces.tolist(), edgecolor=rims.tolist(), linewidth=0.6, zorder=5)
 
 
-def _mark_best(ax: Axes, at: tuple[float, float], edge: int, look: Look, theme: Theme, *, crowded: bool) -> None:
-    """A ring, and at the edge of what was tried an arrowhead beside it that points to where nobody looked."""
-    # The marker again, over those of other widths: what a ring holds must be its own width.
-    draw_markers(ax, look, (np.asarray(at[:1]), np.asarray(at[1:])), crowded=crowded, zorder=6)
-    size, width = (_RING * _CROWDED_RING, 0.5) if crowded else (_RING, 0.9)
-    ax.scatter(*at, s=size, facecolor="none", edgecolor=theme.strong, linewidth=width, zorder=7)
-    if not edge:
+def _mark_best(
+    ax: Axes, series: Sequence[RateSeries], look: dict[int, Look], theme: Theme, *, crowded: bool
+) -> None:
+    """Rings, and at the edge of what was tried an arrowhead beside one that points to where nobody looked."""
+    if not series:
         return
+    x, y = (np.array([one.means[axis][one.best] for one in series]) for axis in (0, 1))
+    faces = [look[one.d_model].color for one in series]
+    area = marker_area(look[series[0].d_model], crowded=crowded)
+    # The markers again, over those of other widths: what a ring holds must be its own width.
+    ax.scatter(x, y, s=area, facecolor=faces, edgecolor=theme.paper, linewidth=0.4, zorder=6)
+    size, width = (_RING * _CROWDED_RING, 0.5) if crowded else (_RING, 0.9)
+    ax.scatter(x, y, s=size, facecolor="none", edgecolor=theme.strong, linewidth=width, zorder=7)
     figure = ax.get_figure(root=True)
     assert figure is not None
-    aside = ScaledTranslation(edge * _ARROW_GAP / 72.0, 0.0, figure.dpi_scale_trans)
-    marker = ">" if edge > 0 else "<"
-    ax.plot(*at, marker=marker, color=theme.strong, markersize=4, transform=ax.transData + aside, zorder=7)
+    for edge, marker in ((-1, "<"), (1, ">")):
+        beside = np.array([one.edge == edge for one in series])
+        if beside.any():
+            aside = ScaledTranslation(edge * _ARROW_GAP / 72.0, 0.0, figure.dpi_scale_trans)
+            look_of = {"marker": marker, "color": theme.strong, "markersize": 4, "linestyle": ""}
+            ax.plot(x[beside], y[beside], transform=ax.transData + aside, zorder=7, **look_of)
 
 
 def _conventions(series: Sequence[RateSeries], threshold: float, theme: Theme, widths: int) -> list[Artist]:

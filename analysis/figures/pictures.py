@@ -67,15 +67,12 @@ def _of_widths(analysis: Analysis) -> dict[str, Picture]:
 
 
 def _of_checks(analysis: Analysis) -> dict[str, Picture]:
-    # Without a law, what is expected is the prior.
-    lawful = [fit.label for fit in analysis.fits if fit.has_law]
-    expected = analysis.predictive[analysis.predictive["fit"].isin(lawful)]
     stop = trained_to(analysis.trials)
     return {
         "threshold": Picture(
             draw=partial(draw_thresholds, analysis.thresholds, trained_to=stop), data=analysis.thresholds
         ),
-        "predictive": Picture(draw=partial(draw_predictive, expected), data=expected),
+        "predictive": Picture(draw=partial(draw_predictive, analysis.predictive), data=analysis.predictive),
     }
 
 

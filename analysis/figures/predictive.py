@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from analysis.errors import ColumnError
 from analysis.figures.curves import Floats, mixer_columns
 from analysis.figures.learning_rate_panels import panel_choice
 from analysis.figures.legends import handle, place_legends
@@ -30,7 +31,6 @@ _ROOM = 2.0**0.4
 _AREA = 34.0
 _LEAST_AREA = 7.0
 _RING = 1.9
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,12 +68,20 @@ def figure_predictive(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
     """Draw the solve rates that the laws expect and those seen, one panel a fit and length.
 
     Args:
-        analysis: The results of a table.
+        analysis: The results of a table with a fit of two lengths.
         theme: The ground.
 
     Returns:
         A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
+
+    Raises:
+        ColumnError: No fit has a law.
     """
+    if analysis.predictive.empty:
+        raise ColumnError(
+            "A figure of expected solve rates needs a fit of two sequence lengths in the column 'seq_len'; got a "
+            "table without any. Add trials at another length."
+        )
     return draw_predictive(analysis.predictive, theme)
 
 
@@ -82,7 +90,7 @@ def predictive_panels(frame: pd.DataFrame) -> tuple[PredictivePanel, ...]:
 
     Args:
         frame: `Analysis.predictive`; at least its columns fit, mixer, seq_len, num_kv_pairs, d_model, solved,
-            tried, predicted, low and high. Points without a seed that finished are left out.
+            tried, predicted, low, high and outside. Points without a seed that finished are left out.
 
     Returns:
         One panel a fit and length, in the order of the frame; of many, the shortest and the longest of every fit.
@@ -98,20 +106,18 @@ def _panel(key: tuple[str, str, int, int], rows: pd.DataFrame) -> PredictivePane
     fit, mixer, seq_len, pairs = key
     names = ["d_model", "solved", "tried", "predicted", "low", "high"]
     d_model, solved, tried, predicted, low, high = (rows[name].to_numpy(dtype=float) for name in names)
-    seen = solved / tried
     return PredictivePanel(
         fit=fit,
         mixer=mixer,
         seq_len=seq_len,
         num_kv_pairs=pairs,
         d_model=d_model,
-        seen=seen,
+        seen=solved / tried,
         tried=tried,
         predicted=predicted,
         low=low,
         high=high,
-        # Both are ratios of small counts; a rate must not fall outside by rounding.
-        outside=(seen < low - _ROUNDING) | (seen > high + _ROUNDING),
+        outside=rows["outside"].to_numpy(dtype=bool),
     )
 
 

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
 
 from analysis.figures.colour import contrast
 from analysis.figures.curves import Floats
@@ -133,7 +134,9 @@ def draw_solve_rates(shown: Sequence[SolvePanel], rates: pd.DataFrame, *, theme:
             powers_of_two(ax.yaxis, *y_view, rates["d_model"])
         name_axes(figure, theme, x="sequence length N", y="width d_model")
         place_legends(figure, {}, _conventions(shown, theme))
-        figure.draw_without_rendering()
+        engine = figure.get_layout_engine()
+        assert engine is not None
+        engine.execute(figure)
         for ax, panel in zip(axes, shown, strict=True):
             _write_counts(ax, panel, look[panel.mixer])
     return figure
@@ -162,7 +165,8 @@ def _draw_cells(ax: Axes, panel: SolvePanel, look: Look) -> None:
             size = x[1] - x[0], y[1] - y[0]
             # Joints of paper between very low cells would make stripes of them.
             rim = face if fine else look.paper
-            ax.add_patch(Rectangle((x[0], y[0]), *size, facecolor=face, edgecolor=rim, linewidth=0.6, zorder=1))
+            # Not add_patch, which is slow: it looks for the ends of the axes, and these are set.
+            ax.add_artist(Rectangle((x[0], y[0]), *size, facecolor=face, edgecolor=rim, linewidth=0.6, zorder=1))
 
 
 def _draw_law(ax: Axes, line: Line | None, theme: Theme) -> None:
@@ -182,11 +186,31 @@ def _write_counts(ax: Axes, panel: SolvePanel, look: Look) -> None:
     if not _have_room(ax, panel, max(map(len, texts))):
         return
     middles = np.sqrt(panel.seq_len.prod(axis=1)), np.sqrt(panel.d_model.prod(axis=1))
-    for x, y, text, solved, tried in zip(*middles, texts, panel.solved, panel.tried, strict=True):
+    crossed = _crossed(panel)
+    for x, y, text, solved, tried, under in zip(
+        *middles, texts, panel.solved, panel.tried, crossed, strict=True
+    ):
         ground = shade(look.color, look.paper, solved / tried) if tried else look.paper
         color = max("white", "black", key=lambda ink: contrast(ink, ground))
         label = ax.text(x, y, text, fontsize=_COUNT_SIZE, color=color, zorder=4)
-        label.set(ha="center", va="center", path_effects=[withStroke(linewidth=2.0, foreground=ground)])
+        label.set(ha="center", va="center")
+        if under:
+            # Letters with a rim are outlines each in an SVG, ten times as long as letters alone.
+            label.set_path_effects([withStroke(linewidth=2.0, foreground=ground)])
+
+
+def _crossed(panel: SolvePanel) -> NDArray[np.bool_]:
+    """Whether a line of the law runs through each cell, shape (C,)."""
+    if panel.line is None:
+        return np.zeros(len(panel.tried), dtype=bool)
+    left, right = (np.searchsorted(panel.line.seq_len, panel.seq_len[:, end]) for end in (0, 1))
+    low, high = panel.d_model.T
+    found = np.zeros(len(panel.tried), dtype=bool)
+    for curve in (panel.line.low, panel.line.median, panel.line.high):
+        # A line that leaves through the top has points over the cell, and one that comes from below, under it.
+        ends = np.array([(part.min(), part.max()) for part in map(curve.__getitem__, map(slice, left, right + 1))])
+        found |= (ends[:, 0] <= high) & (ends[:, 1] >= low)
+    return found
 
 
 def _have_room(ax: Axes, panel: SolvePanel, letters: int) -> bool:

@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from analysis.errors import ColumnError
 from analysis.figures.curves import (
     CROWD,
+    MOST_DRAWN,
     Dots,
     Floats,
     draw_curve,
@@ -170,7 +171,7 @@ def draw_states(shown: Sequence[StatePanel], threshold: float, *, theme: Theme =
         axes[0].set_ylim(-0.04, 1.06)
         axes[0].set_yticks(np.linspace(0.0, 1.0, 5))
         for ax, panel in zip(axes, shown, strict=True):
-            _draw_panel(ax, panel, look, threshold, theme, crowded=crowded)
+            _draw_panel(ax, panel, look, threshold, theme, crowded=crowded, pixels=pixels)
         name_axes(figure, theme, x="state size (elements)", y="accuracy")
         beaten = any(one.beaten[0].size for one in series)
         conventions = convention_handles(
@@ -204,13 +205,22 @@ def _scale(axes: Sequence[Axes], sizes: Floats) -> None:
 
 
 def _draw_panel(
-    ax: Axes, panel: StatePanel, look: dict[str, Look], threshold: float, theme: Theme, *, crowded: bool
+    ax: Axes,
+    panel: StatePanel,
+    look: dict[str, Look],
+    threshold: float,
+    theme: Theme,
+    *,
+    crowded: bool,
+    pixels: bool,
 ) -> None:
     ax.set_title(f"N = {panel.seq_len}, k = {panel.num_kv_pairs}")
     draw_references(ax, threshold, panel.num_kv_pairs, theme)
     for one in panel.series:
         style = look[one.mixer]
-        draw_curve(ax, style, means=one.best, seeds=one.seeds, several=one.several, crowded=crowded)
+        draw_curve(
+            ax, style, means=one.best, seeds=one.seeds, several=one.several, crowded=crowded, pixels=pixels
+        )
         draw_markers(ax, style, one.beaten, crowded=crowded, zorder=4, alpha=_BEATEN)
         # Again, over all other mixers: what a ring holds must be the marker of the point that is on the front.
         draw_markers(ax, style, one.front, crowded=crowded, zorder=6)

@@ -11,9 +11,6 @@ from analysis.figures.colour import legible, oklab, relit
 TEXT_CONTRAST = 4.5
 """Contrast of text on its ground, as "Web Content Accessibility Guidelines 2.2" asks (1.4.3)."""
 
-LINE_CONTRAST = 3.0
-"""Contrast of lines and marks that the dark ground keeps to (1.4.11); the colours of print are older."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Theme:

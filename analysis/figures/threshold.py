@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, MultipleLocator
 from numpy.typing import NDArray
 
+from analysis.errors import ColumnError
 from analysis.figures.curves import Floats
 from analysis.figures.legends import handle, place_legends
 from analysis.figures.looks import Look, looks
@@ -69,7 +70,15 @@ def figure_threshold(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
 
     Returns:
         A figure on its own Agg canvas, which pyplot does not hold; a notebook shows it as it is.
+
+    Raises:
+        ColumnError: No fit has a law.
     """
+    if analysis.thresholds.empty:
+        raise ColumnError(
+            "A figure of thresholds needs a fit of two sequence lengths in the column 'seq_len'; got a table "
+            "without any. Add trials at another length."
+        )
     return draw_thresholds(analysis.thresholds, theme, trained_to=thresholds.trained_to(analysis.trials))
 
 

@@ -46,6 +46,29 @@ def untied(seq_lens: Sequence[int], num_kv_pairs: Sequence[int]) -> bool:
     return len(points) > max(len({n for n, _ in points}), len({k for _, k in points}))
 
 
+def _check_points(seq_lens: Sequence[int], num_kv_pairs: Sequence[int]) -> None:
+    """Refuse points (N, k) that break the rules of `fit_crossed`."""
+    if len(num_kv_pairs) != len(seq_lens):
+        raise CountsError(
+            f"seq_lens and num_kv_pairs must be as many; got {len(seq_lens)} and {len(num_kv_pairs)}. Give one of "
+            "each a point."
+        )
+    if min(*seq_lens, *num_kv_pairs) < 1:
+        raise CountsError(
+            f"seq_lens and num_kv_pairs must be at least 1; got {min(*seq_lens, *num_kv_pairs)}. Leave such points "
+            "out."
+        )
+    points = list(zip(seq_lens, num_kv_pairs, strict=True))
+    if len(set(points)) < len(points):
+        twice = next(point for point in points if points.count(point) > 1)
+        raise CountsError(f"points (seq_len, num_kv_pairs) must differ; got {twice} twice. Merge their counts.")
+    if not untied(seq_lens, num_kv_pairs):
+        raise CountsError(
+            f"points (seq_len, num_kv_pairs) must cross lengths and pairs; got {points}. Add points, or fit one "
+            "exponent with `fit_law`."
+        )
+
+
 def fit_crossed(
     solved: ArrayLike,
     tried: ArrayLike,
@@ -63,14 +86,11 @@ def fit_crossed(
         widths: The widths d_model, rising, shape (W,).
 
     Raises:
-        CountsError: The arrays do not fit together, or a count is impossible.
+        CountsError: The arrays do not fit together, a count is impossible, a point stands twice or has no length
+            or pairs, or lengths and pairs are tied.
     """
     k_NW, m_NW = check_counts(solved, tried, widths, points=len(seq_lens))
-    if len(num_kv_pairs) != len(seq_lens):
-        raise CountsError(
-            f"seq_lens and num_kv_pairs must be as many; got {len(seq_lens)} and {len(num_kv_pairs)}. Give one of "
-            "each a point."
-        )
+    _check_points(seq_lens, num_kv_pairs)
     x_N, z_N = (np.log(np.asarray(values, dtype=float)) for values in (seq_lens, num_kv_pairs))
     x_N, z_N = x_N - x_N.mean(), z_N - z_N.mean()
     log_width = np.log(np.asarray(widths, dtype=float))

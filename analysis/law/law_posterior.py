@@ -55,11 +55,6 @@ class LawPosterior:
         return Exponent(grid=self.b, mass=self.mass.sum(axis=0))
 
     @property
-    def b_mass(self) -> Floats:
-        """Marginal posterior probabilities of b, shape (B,)."""
-        return self.exponent.mass
-
-    @property
     def b_median(self) -> float:
         """Posterior median of b."""
         return self.exponent.median
@@ -88,10 +83,6 @@ class LawPosterior:
     def odds_linear(self) -> float:
         """Odds of b = 1 against a free exponent, likewise."""
         return self.exponent.odds(1.0)
-
-    def b_quantile(self, probability: float) -> float:
-        """Quantile of b, its mass spread evenly over each grid step."""
-        return self.exponent.quantile(probability)
 
     def line(self, seq_lens: Sequence[float] | Floats) -> Line:
         """Median and 95 % band of exp(α + b · (ln N − center)), inside the tried lengths or beyond.

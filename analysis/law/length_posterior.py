@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.law.exponent import TAILS, grid_quantile
+from analysis.law.exponent import GridPosterior
 from analysis.law.joint import Joint
 from analysis.law.nuisance import TAU
 
@@ -31,24 +31,28 @@ class LengthPosterior:
     mass: Floats
 
     @property
+    def _log(self) -> GridPosterior:
+        return GridPosterior(grid=self.log_width, mass=self.mass)
+
+    @property
     def median(self) -> float:
         """Posterior median of d*, as a width."""
-        return self.quantile(TAILS[1])
+        return float(np.exp(self._log.median))
 
     @property
     def interval(self) -> tuple[float, float]:
         """Central 95 % interval of d*, as widths."""
-        return self.quantile(TAILS[0]), self.quantile(TAILS[2])
+        low, high = np.exp(self._log.interval)
+        return float(low), float(high)
 
     @property
     def log_sd(self) -> float:
         """Posterior standard deviation of ln d*."""
-        mean = float(self.mass @ self.log_width)
-        return float(np.sqrt(self.mass @ (self.log_width - mean) ** 2))
+        return self._log.sd
 
     def quantile(self, probability: float) -> float:
         """Quantile of d*, as a width."""
-        return float(np.exp(grid_quantile(self.log_width, self.mass, probability)))
+        return float(np.exp(self._log.quantile(probability)))
 
 
 def length_posteriors(joint: Joint, seq_lens: tuple[int, ...]) -> tuple[LengthPosterior, ...]:

@@ -75,8 +75,9 @@ def nuisance_grid(guess_rates: Floats = GUESS) -> Nuisance:
     """Lay out the grids: σ ∈ 5, λ ∈ 4, γ ∈ 2 and τ ∈ 5 values, 200 combinations.
 
     The grids of λ and τ are uneven, so a value carries the trapezoid share of the axis it stands for. (With
-    the bare density instead, the crowd of small τ claims too much, and b comes out 15 % too sure.) The grid
-    of σ is even in ln σ to a few per cent, and that of γ has two equal halves.
+    the bare density instead, the crowd of small τ claims too much, and b comes out 15 % too sure.) The values
+    of σ carry the bare density of ln σ, though they stand .69, .69, .56 and .54 apart in it, and those of γ half
+    of the weight each.
 
     Args:
         guess_rates: The values of γ, equally likely.

@@ -72,7 +72,7 @@ def what_is_missing(law: LawPosterior, widths: Sequence[MinimalWidth]) -> list[s
     elif law.b_sd > MAX_SD:
         reasons.append(f"the standard deviation of b is {number(law.b_sd)}, over {MAX_SD}")
     elif law.edge_mass >= MAX_EDGE_MASS:
-        reasons.append(f"b may lie outside {number(law.b[0], 0)} to 2.5, the range looked at")
+        reasons.append(f"b may lie outside {number(law.b[0], 0)} to {number(law.b[-1], 1)}, the range looked at")
     return reasons + _censored(widths) if reasons else []
 
 

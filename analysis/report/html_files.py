@@ -20,6 +20,9 @@ _KINDS = {
     ".png": "image/png",
     ".svg": "image/svg+xml",
 }
+_MOST_DRAWN = 1_500_000
+_MOST_DATA = 1_000_000
+_BESIDE = " (beside the report)"
 _OUTWARD = re.compile(r"https?://|mailto:|#", re.IGNORECASE)
 
 
@@ -53,8 +56,10 @@ def figure(inline: Token, files: Mapping[str, bytes], ids: Ids) -> Token | None:
 def embedded(token: Token, files: Mapping[str, bytes]) -> Token:
     """Return a token whose images and links hold the files that they name.
 
-    A link to a file becomes a download. A link that leads neither there nor to the web or a place on the page
-    becomes its text, and an image of no file its description.
+    A link to a file becomes a download, unless the page would hold it twice, as it would an SVG, or it is over a
+    megabyte: then it becomes the text of the link and a word that the file lies beside the report. A link that
+    leads neither there nor to the web or a place on the page becomes its text, and an image of no file its
+    description.
 
     Args:
         token: Any token; it is changed.
@@ -69,16 +74,23 @@ def embedded(token: Token, files: Mapping[str, bytes]) -> Token:
 
 
 def _inline(children: Sequence[Token], files: Mapping[str, bytes]) -> Iterator[Token]:
-    leads = True
+    leads, beside = True, False
     for child in children:
         if child.type == "image":
             yield _image(child, files)
         elif child.type == "link_open":
-            leads = _lead(child, files)
+            beside = _lies_beside(_named(child, "href"), files)
+            leads = not beside and _lead(child, files)
             if leads:
                 yield child
         elif child.type != "link_close" or leads:
             yield child
+        elif beside:
+            yield Token("text", "", 0, content=_BESIDE)
+
+
+def _lies_beside(name: str, files: Mapping[str, bytes]) -> bool:
+    return name in files and (PurePosixPath(name).suffix == ".svg" or len(files[name]) > _MOST_DATA)
 
 
 def _image(image: Token, files: Mapping[str, bytes]) -> Token:
@@ -104,15 +116,16 @@ def _named(token: Token, attribute: str) -> str:
 def _picture(image: Token, files: Mapping[str, bytes]) -> str:
     name = _named(image, "src")
     drawn = str(PurePosixPath(name).with_suffix(".svg"))
-    dark = f"dark/{drawn}"
+    # Beyond that, pixels are lighter and quicker to show.
+    shown = drawn if 0 < len(files.get(drawn, b"")) <= _MOST_DRAWN else name
+    dark = f"dark/{shown}"
     # Printed pages are light whatever the screen is.
     source = (
         f'<source media="screen and (prefers-color-scheme: dark)" srcset="{_data(dark, files)}">'
         if dark in files
         else ""
     )
-    shown = _data(drawn if drawn in files else name, files)
-    return f'<picture>{source}<img src="{shown}" alt="{escape(text_of(image))}"></picture>'
+    return f'<picture>{source}<img src="{_data(shown, files)}" alt="{escape(text_of(image))}"></picture>'
 
 
 def _data(name: str, files: Mapping[str, bytes]) -> str:

@@ -20,7 +20,7 @@ from analysis.results.summary import Analysis
 DPI = 220
 
 
-def write(analysis: Analysis, out: Path) -> list[Path]:
+def write_figures(analysis: Analysis, out: Path) -> list[Path]:
     """Write the figures, the data behind each, `law_line.csv` and `fits.csv`.
 
     A figure NAME is there as `NAME.png` and `NAME.svg`, and on a dark ground as `dark/NAME.png` and

@@ -8,13 +8,27 @@ import pandas as pd
 from analysis.law.verdict import Verdict
 from analysis.report.markdown import bullets, plain, table
 from analysis.report.words import CROSSED, DIFFERENCES, LAWS, LEFT_OUT, PREDICTIVE, PRIORS, THRESHOLDS
-from analysis.results.fit_result import FitResult
-from analysis.results.law_tables import OCTAVES
+from analysis.results.fit_result import FitResult, sentences
+from analysis.results.law_tables import FAR, OCTAVES
 from analysis.results.summary import Analysis
-from analysis.text import chance, interval, number
+from analysis.results.thresholds import trained_to
+from analysis.text import chance, interval, number, odds, width
 
 _MOST_DIFFERENCES = 15
 _DAGGER = " †"
+_FAR = " ‡"
+
+
+def verdicts(analysis: Analysis) -> str:
+    """Every verdict with the exponent it rests on, as a table and in words."""
+    rows = [[fit.label, str(fit.verdict), fit.exponent(), *_odds(fit)] for fit in analysis.fits]
+    header = ["mixer", "verdict", "b", "odds of constant", "odds of linear"]
+    said = bullets([f"{plain(sentence)}." for sentence in sentences(analysis.fits)])
+    return f"{table(header, rows, words=2)}\n\n{said}"
+
+
+def _odds(fit: FitResult) -> list[str]:
+    return [odds(fit.law.odds_constant), odds(fit.law.odds_linear)] if fit.has_law else ["—", "—"]
 
 
 def crossed(analysis: Analysis) -> str:
@@ -38,8 +52,11 @@ def laws(analysis: Analysis) -> str:
 
 
 def _widths(rows: pd.DataFrame) -> list[str]:
-    columns = rows[["median", "low", "high"]].itertuples(index=False)
-    return [f"{median:.0f} [{low:.0f}, {high:.0f}]" for median, low, high in columns]
+    columns = rows[["median", "low", "high", "octaves_beyond"]].itertuples(index=False)
+    return [
+        f"{width(median)} [{width(low)}, {width(high)}]{_FAR if abs(octaves) > FAR else ''}"
+        for median, low, high, octaves in columns
+    ]
 
 
 def differences(analysis: Analysis) -> str:
@@ -64,7 +81,9 @@ def thresholds(analysis: Analysis) -> str:
     rows = [
         [fit, accuracy, *row] for (fit, accuracy), row in zip(grid.index, grid.to_numpy().tolist(), strict=True)
     ]
-    header = ["mixer", "accuracy", *(f"{level:g}" for level in grid.columns)]
+    stop = trained_to(analysis.trials) or 1.0
+    levels = map(float, grid.columns)
+    header = ["mixer", "accuracy", *(f"{level:g}{_FAR if level > stop else ''}" for level in levels)]
     return f"{table(header, rows, words=2)}\n\n{THRESHOLDS}"
 
 

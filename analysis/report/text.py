@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from analysis.report import sections, words
 from analysis.report.markdown import bullets, plain, table, verbatim
-from analysis.results.fit_result import FitResult, sentences
+from analysis.results.fit_result import FitResult
 from analysis.results.summary import Analysis
 from analysis.results.widths import widths_grid
 from analysis.tables.accuracy import Accuracy
@@ -28,7 +28,7 @@ def report_text(
         files: The files beside the report; only figures among them are shown.
     """
     parts = {
-        "Verdict": bullets([f"{plain(sentence)}." for sentence in sentences(analysis.fits)]),
+        "Verdict": sections.verdicts(analysis),
         "Minimal widths": _widths(analysis),
         "Notes and warnings": _notes(analysis.fits),
         "Figures": _figures(files, words.ACCURACY, words.LAW, words.SOLVE_RATE),
@@ -56,16 +56,14 @@ def _scope(analysis: Analysis) -> str:
     tried = sum(fit.tried for fit in analysis.fits)
     missing = sum(fit.missing for fit in analysis.fits)
     lost = f"; {missing} more were lost" if missing else ""
-    whole = " over whole sequences" if analysis.accuracy is Accuracy.PER_SEQUENCE else ""
+    whole = " over whole sequences" if analysis.accuracy == Accuracy.PER_SEQUENCE else ""
     return f"Solved means an accuracy{whole} of at least {analysis.threshold:g}. {tried} cells finished{lost}."
 
 
 def _widths(analysis: Analysis) -> str:
     grid = widths_grid(analysis.fits)
-    rows = [
-        [fit.label, _pairs(fit), *grid.loc[fit.label], fit.exponent(), str(fit.verdict)] for fit in analysis.fits
-    ]
-    return f"{table(['mixer', 'k', *grid.columns, 'b', 'verdict'], rows)}\n\n{words.WIDTHS}"
+    rows = [[fit.label, _pairs(fit), *grid.loc[fit.label]] for fit in analysis.fits]
+    return f"{table(['mixer', 'k', *grid.columns], rows)}\n\n{words.WIDTHS}"
 
 
 def _pairs(fit: FitResult) -> str:
@@ -73,12 +71,15 @@ def _pairs(fit: FitResult) -> str:
 
 
 def _notes(fits: list[FitResult]) -> str:
-    found: dict[str, list[str]] = {}
+    """The notes, those of which the same is true of several mixers once, by mixer."""
+    owners: dict[str, list[str]] = {}
     for fit in fits:
         for note in fit.notes:
-            found.setdefault(note, []).append(fit.label)
-    said = [f"{plain(listed(labels))}: {plain(note)}." for note, labels in found.items()]
-    return bullets(said) or _NOTHING
+            owners.setdefault(note, []).append(fit.label)
+    groups: dict[str, list[str]] = {}
+    for note, labels in owners.items():
+        groups.setdefault(listed(labels), []).append(f"{plain(note)}.")
+    return "\n\n".join(f"**{plain(labels)}**\n\n{bullets(notes)}" for labels, notes in groups.items()) or _NOTHING
 
 
 def about_text(about: Mapping[str, str]) -> str:

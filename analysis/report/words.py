@@ -100,23 +100,27 @@ Without pixels: [learning_curve.svg](learning_curve.svg); data: [learning_curve.
 LAWS = """\
 Five laws, each as likely as the others before the data; constant and linear are the ends of the other three, whose
 exponents at the mean length are flat from 0 to 1, so that only how they bend tells these apart: affine, d\\* = c +
-mN, bends upwards, saturating, 1/d\\* = c + m/N, levels off. Widths are medians with 95 % intervals, the scatter of
-a single length included, those of the power law at any exponent. Of a fit whose b lies outside 0 to 1 the
-probabilities say nothing. **More than one doubling beyond the longest length nothing but the law
-speaks**: read the spread between the laws there, not one of them. Data: [laws.csv](laws.csv) and
-[predictions.csv](predictions.csv)."""
+mN, bends upwards, saturating, 1/d\\* = c + m/N, levels off. Of a fit whose b lies outside 0 to 1 such
+probabilities would say nothing, and none are given. (The odds of the verdict compare with an exponent free from −1
+to 2.5; beside one from 0 to 1, constant and linear are some 3.5 times less likely.) Widths are medians with 95 %
+intervals, the scatter of a single length included; those of the power law take any exponent. ‡: more than one
+doubling beyond the longest length, where **nothing but the law speaks**: read the spread between the laws there,
+not one of them. Data: [laws.csv](laws.csv) and [predictions.csv](predictions.csv)."""
 
 DIFFERENCES = """\
 Posterior of the difference of two exponents, with its 95 % interval, and the probability that the first is the
-greater one; the clearest differences first. All of them: [differences.csv](differences.csv)."""
+greater one; the clearest differences first, so that of many some are clear by chance. †: of one of the two no two
+lengths are bracketed, so that its posterior is little more than the range looked at. All of them:
+[differences.csv](differences.csv)."""
 
 THRESHOLDS = """\
 ![The exponent against the threshold](threshold.png)
 
-The exponent at other thresholds, from the same trials: † marks those that are undetermined. Per sequence counts a
-sequence only where every query is right. Trials stop soon after the threshold they were trained to, per query:
-over it, and per sequence near it, widths that might get there with more training count as failing.
-Without pixels: [threshold.svg](threshold.svg); data: [threshold.csv](threshold.csv)."""
+The exponent at other thresholds, from the same trials: † marks those that are undetermined, ‡ a threshold over
+that to which the trials were trained. Per sequence counts a sequence only where every query is right. Trials stop
+soon after the threshold they were trained to, per query: over it, and per sequence near it, widths that might get
+there with more training count as failing. Without pixels: [threshold.svg](threshold.svg); data:
+[threshold.csv](threshold.csv)."""
 
 PREDICTIVE = """\
 ![Solve rates that the law expects, with those seen](predictive.png)
@@ -137,8 +141,9 @@ censored lengths; they are a second opinion. Data: [priors.csv](priors.csv)."""
 
 CROSSED = """\
 Where lengths and numbers of pairs are crossed, ln d\\* = α + b ln N + c ln k + u is fitted to all of them
-together, with the same noise: b says what a longer sequence asks for at the same number of pairs, c what more
-pairs ask for at the same length. Data: [crossed.csv](crossed.csv)."""
+together: b says what a longer sequence asks for at the same number of pairs, c what more pairs ask for at the same
+length. Every (N, k) has a scatter u of its own; where a length strays at every k alike, b is less sure than it
+seems. Data: [crossed.csv](crossed.csv)."""
 
 COMPARED_LAWS = """\
 ![Minimal width against sequence length, the runs in one panel a mixer](minimal_width.png)
@@ -150,7 +155,8 @@ Without pixels: [minimal_width.svg](minimal_width.svg); data: [minimal_width.csv
 COMPARED_EXPONENTS = """\
 Posterior of the difference between the exponents of two runs, with its 95 % interval, and the probability that the
 first is the greater one. An interval that holds 0 does not say that the runs agree, only that these trials cannot
-tell them apart. Data: [differences.csv](differences.csv)."""
+tell them apart. Runs that share trials are not compared: their difference is not known from either's posterior.
+Data: [differences.csv](differences.csv)."""
 
 COMPARED_ACCURACY = """\
 ![Accuracy against width d_model, every mixer of every run](accuracy.png)

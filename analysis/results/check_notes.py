@@ -5,7 +5,7 @@ from __future__ import annotations
 from analysis.law.candidates import Law
 from analysis.law.verdict import Verdict
 from analysis.results.fit_result import FitResult
-from analysis.results.law_tables import rivals
+from analysis.results.law_tables import comparable, rivals
 from analysis.text import listed, number, odds
 
 SURPRISE = 0.05
@@ -73,13 +73,13 @@ def _disagreement(fit: FitResult) -> list[str]:
 
 
 def _bending(fit: FitResult) -> list[str]:
+    if not comparable(fit):
+        return [
+            f"b = {number(fit.law.b_median)} lies outside 0 to 1, between which the laws compared are, so that none "
+            "of them is given a probability"
+        ]
     if fit.verdict is not Verdict.POWER_LAW:
         return []
-    if not 0.0 < fit.law.b_median < 1.0:
-        return [
-            f"b = {number(fit.law.b_median)} lies outside 0 to 1, between which the laws compared are: what they "
-            "give to constant, linear and bending laws says nothing here"
-        ]
     found = [
         f"{'an' if law is Law.AFFINE else 'a'} {law} law ({odds(ratio)})"
         for law, ratio in rivals(fit.candidates).items()
@@ -87,6 +87,6 @@ def _bending(fit: FitResult) -> list[str]:
     if not found:
         return []
     return [
-        f"over these lengths {listed(found, 'or')} fits as well as a power law may: the exponent holds for the "
-        "range tried, and predictions beyond it differ by law"
+        f"over these lengths {listed(found)} {'is' if len(found) == 1 else 'are'} not excluded beside a power law: "
+        "the exponent holds for the range tried, and predictions beyond it differ by law"
     ]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.law.checks import Refit
+from analysis.law.nuisance import nuisance_grid, prior_weights
 from analysis.results.fit_result import FitResult
 
 _REFIT = ["b", "b_low", "b_high", "b_sd", "verdict"]
@@ -32,15 +33,20 @@ def priors_frame(fits: Sequence[FitResult]) -> pd.DataFrame:
     """Lay out every fit under other priors.
 
     Returns:
-        Columns fit, scatter_scale (of the half-normal prior of τ), lapse_mean (of the beta prior of λ), b, b_low,
-        b_high, b_sd, verdict; no rows for fits of one length.
+        Columns fit, scatter_mean and lapse_mean (of τ and λ under the prior, on the grids that the fit sums over),
+        b, b_low, b_high, b_sd, verdict; no rows for fits of one length.
     """
     rows = [
-        {"fit": fit.label, "scatter_scale": scale, "lapse_mean": a / (a + b), **_row(refit)}
+        {"fit": fit.label, **_prior_means(*prior), **_row(refit)}
         for fit in fits
-        for (scale, (a, b)), refit in fit.priors.items()
+        for prior, refit in fit.priors.items()
     ]
-    return pd.DataFrame(rows, columns=["fit", "scatter_scale", "lapse_mean", *_REFIT])
+    return pd.DataFrame(rows, columns=["fit", "scatter_mean", "lapse_mean", *_REFIT])
+
+
+def _prior_means(tau_scale: float, lapse_prior: tuple[float, float]) -> dict[str, float]:
+    weight_C, grid = prior_weights(tau_scale=tau_scale, lapse_prior=lapse_prior), nuisance_grid()
+    return {"scatter_mean": float(weight_C @ grid.tau), "lapse_mean": float(weight_C @ grid.lapse)}
 
 
 def _row(refit: Refit) -> dict[str, object]:
@@ -54,15 +60,17 @@ def predictive_frame(fits: Sequence[FitResult], rates: pd.DataFrame) -> pd.DataF
     """Lay out the solve rates that every law expects beside those that were seen.
 
     Args:
-        fits: The results.
+        fits: The results; those of one length have no law and no rows.
         rates: What `analysis.results.solve_rates.solve_rates` returns for them.
 
     Returns:
-        Its rows of points where a seed finished, with `predicted` (mean solve rate), `low` and `high` (95 %
+        Its rows of points of the other fits where a seed finished, with `predicted` (mean solve rate), `low` and `high` (95 %
         interval of solved / tried among replicates) and `outside`, whether the seen rate lies beyond them.
     """
-    parts = [_expected(fit) for fit in fits]
+    parts = [_expected(fit) for fit in fits if fit.has_law]
     seen = rates[rates["tried"] > 0].drop(columns="missing")
+    if not parts:
+        return seen.iloc[:0].assign(predicted=0.0, low=0.0, high=0.0, outside=False)
     frame = seen.merge(pd.concat(parts, ignore_index=True), on=["fit", "seq_len", "d_model"])
     # A rate is a ratio of small counts; it must not fall outside by rounding.
     beyond = (frame["solve_rate"] < frame["low"] - 1e-9) | (frame["solve_rate"] > frame["high"] + 1e-9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,7 +12,9 @@ import pandas as pd
 from analysis.errors import ComparisonError
 from analysis.results.fit_result import FitResult
 from analysis.results.summary import Analysis, analyse
+from analysis.tables.cells import OUTCOMES
 from analysis.tables.columns import FIXED
+from analysis.tables.trackers import says_what_came
 
 BETWEEN = " · "
 """What stands between the name of a mixer and that of its run."""
@@ -40,15 +43,17 @@ class Comparison:
 
         Returns:
             One row a fit and pair of runs: fit, run, other, difference (posterior median of b of `run` less that
-            of `other`), low and high (95 % interval), probability_greater.
+            of `other`), low and high (95 % interval), probability_greater, and shared: how many trials of the fit
+            both runs hold. Where there are any, the two exponents are not independent, and the four numbers
+            before, which take them to be, are NaN.
         """
         rows = []
         for (run, one), (other_run, other) in combinations(self.fits, 2):
             if one.label == other.label and one.has_law and other.has_law:
-                difference = one.law.exponent.less(other.law.exponent)
-                found = (difference.median, *difference.interval, difference.above(0.0))
-                rows.append((one.label, run, other_run, *found))
-        names = ["fit", "run", "other", "difference", "low", "high", "probability_greater"]
+                shared = _shared(_trials_of(one, self.runs[run]), _trials_of(other, self.runs[other_run]))
+                found = (math.nan,) * 4 if shared else _difference(one, other)
+                rows.append((one.label, run, other_run, *found, shared))
+        names = ["fit", "run", "other", "difference", "low", "high", "probability_greater", "shared"]
         return pd.DataFrame(rows, columns=names)
 
     def settings(self) -> dict[str, dict[str, str]]:
@@ -58,6 +63,30 @@ class Comparison:
             name: {run: _values(analysis.trials, name) for run, analysis in self.runs.items()} for name in names
         }
         return {name: values for name, values in found.items() if len(set(values.values())) > 1}
+
+
+def _difference(one: FitResult, other: FitResult) -> tuple[float, ...]:
+    difference = one.law.exponent.less(other.law.exponent)
+    return difference.median, *difference.interval, difference.above(0.0)
+
+
+def _trials_of(fit: FitResult, analysis: Analysis) -> pd.DataFrame:
+    trials = analysis.trials
+    return trials[trials["mixer"].eq(fit.mixer) & trials["num_kv_pairs"].isin(fit.num_kv_pairs)]
+
+
+def _shared(one: pd.DataFrame, other: pd.DataFrame) -> int:
+    """How many trials are in both tables: by their `trial_id`, or by all settings and the accuracy."""
+    names = ["trial_id"]
+    if not all("trial_id" in trials and trials["trial_id"].notna().all() for trials in (one, other)):
+        told = [name for name in one.columns.intersection(other.columns) if _says_what_it_was(str(name))]
+        names = [*told, "accuracy"]
+    # As text, since a column may hold lists, which have no hash.
+    return len(one[names].astype(str).merge(other[names].astype(str).drop_duplicates()))
+
+
+def _says_what_it_was(column: str) -> bool:
+    return column != "trial_id" and column not in OUTCOMES and not says_what_came(column)
 
 
 def _values(trials: pd.DataFrame, name: str) -> str:

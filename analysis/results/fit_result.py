@@ -13,7 +13,7 @@ from analysis.law.law_posterior import LawPosterior
 from analysis.law.length_posterior import LengthPosterior
 from analysis.law.minimal_width import MinimalWidth
 from analysis.law.predictive import Predictive
-from analysis.law.verdict import MIN_BRACKETED, Verdict
+from analysis.law.verdict import Verdict
 from analysis.text import interval, listed, number, odds
 
 TIED = "seq_len and num_kv_pairs are tied in this table, so b mixes both"
@@ -77,8 +77,8 @@ class FitResult:
 
     @property
     def has_law(self) -> bool:
-        """Whether there are the lengths that an exponent needs; with fewer, its posterior is its prior."""
-        return len(self.widths) >= MIN_BRACKETED
+        """Whether trials finished at the lengths that an exponent needs; else its posterior is its prior."""
+        return bool(self.candidates)
 
     def exponent(self) -> str:
         """`0.69 [0.40, 0.96]`, the posterior median of b and its 95 % interval; a dash where there is no law."""

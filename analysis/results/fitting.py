@@ -9,7 +9,7 @@ from analysis.law.candidates import compare_laws
 from analysis.law.checks import leave_one_out, other_priors
 from analysis.law.cross_check import least_squares
 from analysis.law.length_posterior import length_posteriors
-from analysis.law.minimal_width import find_minimal_widths
+from analysis.law.minimal_width import Censoring, find_minimal_widths
 from analysis.law.posterior import fit_joint, lines_of
 from analysis.law.predictive import predict_rates
 from analysis.law.verdict import MIN_BRACKETED, Verdict, judge
@@ -35,7 +35,7 @@ def fit_counts(label: str, counts: pd.DataFrame, threshold: float) -> FitResult:
     law, joint = fit_joint(grid.solved, grid.tried, grid.seq_lens, grid.widths)
     verdict, reason = judge(law, widths)
     pairs = counts.groupby("seq_len", sort=True)["num_kv_pairs"].first()
-    several = len(widths) >= MIN_BRACKETED
+    several = sum(width.censoring is not Censoring.UNTRIED for width in widths) >= MIN_BRACKETED
     return FitResult(
         label=label,
         mixer=str(counts["mixer"].iloc[0]),

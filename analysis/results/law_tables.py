@@ -14,6 +14,12 @@ from analysis.results.fit_result import FitResult
 OCTAVES = (1, 2)
 """How far beyond the longest length predictions reach where none is asked for, in doublings of N."""
 
+BEYOND = 0.25
+"""How far outside 0 to 1 the median of an exponent may lie before the laws, which lie between, say nothing of it.
+
+Of simulated tables of a constant or linear law 1 to 4 % fall outside by this (docs/results/calibration.md).
+"""
+
 FAR = 1.0
 """Octaves beyond the tried lengths from which a prediction rests on the law rather than on the data."""
 
@@ -26,14 +32,33 @@ def laws_frame(fits: Sequence[FitResult]) -> pd.DataFrame:
 
     Returns:
         Columns fit, mixer, law, and probability: of the law among the five of `analysis.law.candidates`, each as
-        likely as the others before the data.
+        likely as the others before the data; NaN where the laws are not `comparable`.
     """
     rows = [
-        {"fit": fit.label, "mixer": fit.mixer, "law": str(candidate.law), "probability": candidate.probability}
+        {
+            "fit": fit.label,
+            "mixer": fit.mixer,
+            "law": str(candidate.law),
+            "probability": candidate.probability if comparable(fit) else math.nan,
+        }
         for fit in fits
         for candidate in fit.candidates
     ]
     return pd.DataFrame(rows, columns=["fit", "mixer", "law", "probability"])
+
+
+def comparable(fit: FitResult) -> bool:
+    """Whether the five laws, whose exponents lie between 0 and 1, can be what the table follows.
+
+    They are weighed against each other alone. Where the exponent left free lies elsewhere, the best of them is the
+    least bad one, and a probability of it would contradict the exponent. That is so where the 95 % interval of b
+    lies outside 0 to 1 as a whole, or its median by more than `BEYOND`.
+
+    Args:
+        fit: The fit; of one without a law there is nothing to compare.
+    """
+    low, high = fit.law.b_interval
+    return low <= 1.0 and high >= 0.0 and -BEYOND <= fit.law.b_median <= 1.0 + BEYOND
 
 
 def predictions_frame(fits: Sequence[FitResult], seq_lens: Sequence[int] = ()) -> pd.DataFrame:

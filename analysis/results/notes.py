@@ -31,6 +31,7 @@ def fit_notes(
     """
     own, widths, threshold = cells.merge(counts[POINT], on=POINT), fit.widths, fit.threshold
     return [
+        *check_notes(fit),
         *_tied(counts),
         *_missing(counts),
         *_diverged(own),
@@ -42,7 +43,6 @@ def fit_notes(
         *_dropped(fit.cross_check),
         *_unsized(unsized.merge(counts[POINT], on=POINT)),
         *edge_notes(by_rate.merge(counts[POINT], on=POINT), threshold),
-        *check_notes(fit),
     ]
 
 
@@ -62,7 +62,8 @@ def _diverged(own: pd.DataFrame) -> list[str]:
     diverged = without & ~stopped
     said = []
     if diverged.any():
-        said.append(f"{diverged.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged")
+        said.append(f"{diverged.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged: try "
+            "lower learning rates")
     if stopped.any():
         said.append(
             f"{stopped.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged or was "

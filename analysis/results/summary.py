@@ -20,7 +20,7 @@ from analysis.results.parts import law_parts
 from analysis.results.solve_rates import solve_rates
 from analysis.results.thresholds import THRESHOLDS, thresholds_frame
 from analysis.results.widths import widths_frame
-from analysis.tables.accuracy import Accuracy, measured_by
+from analysis.tables.accuracy import Accuracy, check_accuracy, measured_by
 from analysis.tables.cells import best_of, distinct_trials, solve_counts
 from analysis.tables.columns import DEFAULT_THRESHOLD, check_threshold
 from analysis.tables.learning_rates import best_by_rate, rate_points
@@ -141,7 +141,7 @@ def analyse(
     Raises:
         AnalysisError: The table or the threshold breaks a rule.
     """
-    threshold = check_threshold(threshold)
+    threshold, accuracy = check_threshold(threshold), check_accuracy(accuracy)
     compared = tuple(sorted({threshold, *(map(check_threshold, thresholds) if thresholds else THRESHOLDS)}))
     predicted_at = check_lengths(seq_lens)
     every = distinct_trials(table)

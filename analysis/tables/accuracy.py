@@ -17,6 +17,18 @@ class Accuracy(StrEnum):
     PER_SEQUENCE = "per sequence"
 
 
+def check_accuracy(accuracy: str) -> Accuracy:
+    """Return an accuracy by its name, or refuse another word.
+
+    Raises:
+        ColumnError: There is none of that name.
+    """
+    try:
+        return Accuracy(accuracy)
+    except ValueError:
+        raise ColumnError(f"An accuracy must be one of {', '.join(Accuracy)}; got {accuracy!r}.") from None
+
+
 def measures(table: pd.DataFrame) -> list[Accuracy]:
     """The accuracies that a table holds."""
     both = PER_SEQUENCE in table and bool(table[PER_SEQUENCE].notna().any())

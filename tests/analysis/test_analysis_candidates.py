@@ -95,7 +95,7 @@ def test_odds_are_those_of_savage_and_dickey(seed):
     law, found = fit_law(K, M, SEQ_LENS, HALF_OCTAVES), compared(K, M)
     # The posterior of b under a prior that is flat on [0, 1].
     b = np.linspace(0.0, 1.0, 2001)
-    density = np.interp(b, law.b, law.b_mass)
+    density = np.interp(b, law.b, law.exponent.mass)
     for rival, place in ((Law.CONSTANT, 0), (Law.LINEAR, -1)):
         odds = found[rival].probability / found[Law.POWER_LAW].probability
         assert odds == pytest.approx(density[place] / density.mean(), rel=0.06)

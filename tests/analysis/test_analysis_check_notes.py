@@ -12,8 +12,9 @@ from analysis.law.candidates import Law
 from analysis.law.cross_check import CrossCheck
 from analysis.results.check_notes import check_notes
 from analysis.results.lapse_notes import lapse_notes
-from analysis.results.law_tables import predictions_frame
+from analysis.results.law_tables import comparable, predictions_frame
 from analysis.results.thresholds import thresholds_frame
+from analysis.text import number
 
 HALVES = tuple(int(8 * 2 ** (i / 2)) for i in range(13))
 
@@ -105,22 +106,38 @@ def bent(fit, affine, saturating):
 
 def test_laws_that_bend_and_fit_as_well(fit):
     (note,) = check_notes(bent(fit, 0.25, 0.5))
-    assert note.startswith("over these lengths an affine law (1:2) or a saturating law (1:1) fits as well as")
-    (note,) = check_notes(bent(fit, 0.001, 1.0))
-    assert note.startswith("over these lengths a saturating law (2:1) fits as well as a power law may")
+    said = "not excluded beside a power law: the exponent holds for the range tried, and"
+    assert note.startswith(f"over these lengths an affine law (1:2) and a saturating law (1:1) are {said}")
+    (note,) = check_notes(bent(fit, 0.001, 0.03))
+    assert note.startswith(f"over these lengths a saturating law (1:17) is {said}")
     assert check_notes(bent(fit, 0.02, 0.02)) == []
     for verdict in (Verdict.CONSTANT, Verdict.LINEAR, Verdict.UNDETERMINED):
         other = dataclasses.replace(bent(fit, 0.5, 0.5), verdict=verdict, priors={}, left_out={})
         assert check_notes(other) == []
 
 
-@pytest.mark.parametrize(("exponent", "middle"), [(-0.7, 60), (1.6, 60)])
-def test_no_bending_law_is_said_to_fit_where_none_can(exponent, middle):
+@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("exponent", [-0.7, 1.6])
+def test_no_bending_law_is_said_to_fit_where_none_can(steep, exponent, verdict):
     # Exponents under 0 and over 1 are out of reach of laws that bend between constant and linear.
-    table = table_of(lambda n: middle * (n / 180) ** exponent, seeds=6, widths=(4, 6, *HALVES, 724, 1024))
-    fit = dataclasses.replace(analyse(table).fits[0], verdict=Verdict.POWER_LAW)
+    fit = dataclasses.replace(steep[exponent], verdict=verdict)
     assert not 0 < fit.law.b_median < 1
-    assert not [note for note in check_notes(fit) if "fits as well as a power law" in note]
+    assert not [note for note in check_notes(fit) if "not excluded beside a power law" in note]
+    said = (
+        f"b = {number(fit.law.b_median)} lies outside 0 to 1, between which the laws compared are, so that none "
+    )
+    assert [note for note in check_notes(fit) if note.startswith(said)]
+
+
+@pytest.fixture(scope="module")
+def steep():
+    """Fits of laws that fall with the length, or rise faster than it, by their exponent."""
+    return {
+        exponent: analyse(
+            table_of(lambda n, b=exponent: 60 * (n / 180) ** b, seeds=6, widths=(4, 6, *HALVES, 724, 1024))
+        ).fits[0]
+        for exponent in (-0.7, 1.6)
+    }
 
 
 def test_one_length_has_no_checks():
@@ -162,7 +179,8 @@ def test_thin_tables_pass_every_check_with_finite_numbers(name):
     assert str(fit.verdict) in fit.sentence()
     assert 0 <= fit.predictive.p_value <= 1
     assert np.isfinite(fit.predictive.rate).all()
-    for frame in (analysis.laws, analysis.predictions, analysis.left_out, analysis.priors, analysis.predictive):
+    assert analysis.laws["probability"].isna().tolist() == [not comparable(fit)] * len(analysis.laws)
+    for frame in (analysis.predictions, analysis.left_out, analysis.priors, analysis.predictive):
         assert not frame.isna().any(axis=None)
         assert np.isfinite(frame.select_dtypes("number")).all(axis=None)
     assert len(analysis.laws) == 5 * fit.has_law

@@ -9,6 +9,7 @@ from scipy import stats
 from analysis import analyse
 from analysis.law.checks import LAPSE_PRIORS, TAU_SCALES, leave_one_out, other_priors
 from analysis.law.minimal_width import find_minimal_widths
+from analysis.law.nuisance import LAPSE, TAU
 from analysis.law.posterior import fit_joint, fit_law, lines_of
 from analysis.law.predictive import predict_rates
 from analysis.law.verdict import Verdict, judge
@@ -36,7 +37,7 @@ def without(n, K, M, seq_lens=SEQ_LENS):
 
 def same_exponent(one, other, *, within=0.02):
     for q in QUANTILES:
-        assert one.b_quantile(q) == pytest.approx(other.b_quantile(q), abs=within)
+        assert one.exponent.quantile(q) == pytest.approx(other.exponent.quantile(q), abs=within)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -90,7 +91,7 @@ def test_other_priors_by_importance():
         prior = stats.halfnorm.pdf(noise.tau, scale=scale) * stats.beta.pdf(noise.lapse, a, b)
         weight = joint.weights().astype(float) @ (prior / usual)
         mass = np.bincount(column, weight, law.b.size)
-        np.testing.assert_allclose(refit.law.b_mass, mass / mass.sum(), atol=1e-5)
+        np.testing.assert_allclose(refit.law.exponent.mass, mass / mass.sum(), atol=1e-5)
 
 
 def test_less_scatter_in_the_prior_makes_scattered_widths_surer():
@@ -208,6 +209,32 @@ def test_nothing_tried_surprises_nobody():
     assert predicted(nothing, nothing)[2].p_value == 1.0
 
 
+# Means on the grids of λ and τ under each prior, by the densities of scipy and trapezoid shares of the axis.
+PRIOR_LAPSES, PRIOR_SCATTERS = (
+    [np.average(grid, weights=density.pdf(grid) * share) for density in densities]
+    for grid, share, densities in (
+        (np.array([0.02, 0.08, 0.16, 0.3]), [0.03, 0.07, 0.11, 0.07], [stats.beta(*ab) for ab in LAPSE_PRIORS]),
+        (
+            np.array([0.0, 0.07, 0.15, 0.3, 0.6]),
+            [0.035, 0.075, 0.115, 0.225, 0.15],
+            [stats.halfnorm(scale=scale) for scale in TAU_SCALES],
+        ),
+    )
+)
+
+
+def test_the_means_of_the_priors_are_those_that_the_report_tells():
+    assert pytest.approx([0.076, 0.122, 0.200], abs=5e-4) == PRIOR_LAPSES
+    assert pytest.approx([0.099, 0.179, 0.254], abs=5e-4) == PRIOR_SCATTERS
+
+
+def test_fits_without_a_law_expect_nothing():
+    lone = analyse(table_of(lambda n: 32, seq_lens=(64,))).predictive
+    both = analyse(table_of(lambda n: 32, seq_lens=(64, 128))).predictive
+    assert lone.empty
+    assert lone.dtypes.to_dict() == both.dtypes.to_dict()
+
+
 def test_frames_of_the_checks():
     tables = [
         table_of(lambda n: n / 4, seq_lens=(64, 128, 256)),
@@ -226,12 +253,15 @@ def test_frames_of_the_checks():
     assert out.iloc[1]["verdict"] == str(refit.verdict)
     priors = analysis.priors
     assert priors["fit"].tolist() == ["base_conv"] * 9 + ["hyena"] * 9
-    assert sorted(priors["scatter_scale"].unique()) == [0.125, 0.25, 0.5]
-    assert sorted(priors["lapse_mean"].unique().round(2)) == [0.07, 0.14, 0.3]
-    usual = priors[(priors["scatter_scale"] == 0.25) & priors["lapse_mean"].round(2).eq(0.14)]
+    for name, grid, means in (("lapse_mean", LAPSE, PRIOR_LAPSES), ("scatter_mean", TAU, PRIOR_SCATTERS)):
+        assert sorted(set(priors[name].round(9))) == pytest.approx(means, abs=5e-4)
+        assert grid[0] < priors[name].min() <= priors[name].max() < grid[-1]
+    usual = priors[priors["scatter_mean"].round(3).eq(0.179) & priors["lapse_mean"].round(3).eq(0.122)]
+    assert len(usual) == 2
     assert usual["b"].tolist() == pytest.approx([fits[label].law.b_median for label in usual["fit"]], abs=1e-4)
     rates = analysis.predictive
-    assert len(rates) == 3 * 7 - 1 + 7 + 2 * 7
+    # Without a law, as for the one length of h3, what is expected is the prior.
+    assert len(rates) == 3 * 7 - 1 + 2 * 7
     assert not rates[["predicted", "low", "high", "solve_rate"]].isna().any().any()
     row = rates.set_index(["fit", "seq_len", "d_model"]).loc[("hyena", 512, 64)]
     found = fits["hyena"].predictive

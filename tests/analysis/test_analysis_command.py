@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -122,3 +123,22 @@ def test_columns_thresholds_and_lengths_reach_the_report(tmp_path):
     assert "| mixer | accuracy | 0.9 | 0.95 |" in text
     assert r"| d\* at N = 96 |" in text
     assert "base_conv: power law, d\\* ∝ N^0.69" in text
+
+
+def test_a_terminal_of_few_letters_is_told_the_same(tmp_path):
+    asked = [sys.executable, "-m", "analysis", "example:zoology_figure2", "--out", str(tmp_path)]
+    done = subprocess.run(asked, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=True)
+    told = done.stdout.decode("ascii")
+    assert "<= 64" in told
+    assert "[-0.93, 2.34]" in told
+    assert "?" not in told
+
+
+def test_nobody_who_reads_is_no_failure(tmp_path):
+    asked = f"{sys.executable} -m analysis example:base_conv_cpu_scale --out {tmp_path}"
+    for sink in (">/dev/full", "| true", ">&-"):
+        done = subprocess.run(
+            f"set -o pipefail; {asked} {sink}", shell=True, executable="/bin/bash", capture_output=True
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "report.html").exists()

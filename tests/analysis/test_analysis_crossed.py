@@ -122,7 +122,7 @@ def test_order_of_points_is_irrelevant():
 
 
 def test_points_near_a_line_leave_the_exponents_tied():
-    points = [(64, 4), (128, 8), (256, 16), (256, 17)]
+    points = [(64, 4), (64, 5), (80, 5), (256, 16), (256, 17), (272, 17)]
     law = fitted(exact(points, 0.5, 0.5), points)
     assert law.correlation < -0.8
     assert min(law.b.sd, law.c.sd) > 0.4
@@ -147,6 +147,21 @@ def test_arrays_that_do_not_fit(broken):
     pairs = pairs[:-1] if broken == "pairs" else pairs
     with pytest.raises(CountsError):
         fit_crossed(K + 9 * (broken == "counts"), M, seq_lens, pairs, widths)
+
+
+@pytest.mark.parametrize(
+    ("points", "said"),
+    [
+        ([*FOUR, (64, 4)], r"must differ; got \(64, 4\) twice"),
+        ([(64, 0), (64, 8), (128, 0), (128, 8)], "at least 1; got 0"),
+        ([(0, 4), (0, 8), (128, 4), (128, 8)], "at least 1; got 0"),
+        ([(64, 4), (128, 8), (256, 16)], "must cross lengths and pairs"),
+        ([(64, 4), (128, 4)], "must cross lengths and pairs"),
+    ],
+)
+def test_points_that_hold_no_crossed_law(points, said):
+    with pytest.raises(CountsError, match=said):
+        fitted((np.zeros((len(points), 13)), np.ones((len(points), 13))), points)
 
 
 def counts_of(*tables):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.law.exponent import Exponent
+from analysis.law.exponent import Exponent, GridPosterior
 from analysis.law.posterior import B
 
 STEP = 0.03
@@ -76,6 +76,14 @@ def test_difference_of_points_lands_on_the_difference():
     for one, other in ((0.5, 0.2), (-1.0, 2.48), (2.48, -1.0), (0.8, 0.8)):
         assert point(one).less(point(other)).median == pytest.approx(one - other, abs=STEP)
     assert point(0.5).less(point(0.5, grid=B + 6 * STEP)).median == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_difference_has_no_odds_against_a_flat_prior():
+    # That of two flat priors is a triangle.
+    gap = bell(0.9, 0.15).less(bell(0.2, 0.4))
+    assert type(gap) is GridPosterior
+    flat = Exponent(grid=B, mass=np.full(B.size, 1 / B.size))
+    assert flat.less(flat).mass.max() > 1.9 * flat.less(flat).mass.mean()
 
 
 @given(bells, bells)

@@ -19,11 +19,13 @@ from analysis.figures.looks import looks
 from analysis.figures.overlay import draw_overlay, run_look
 from analysis.figures.pictures import pictures
 from analysis.figures.style import lay_out, lay_out_as
-from analysis.figures.theme import DARK, LINE_CONTRAST, PRINT, TEXT_CONTRAST
+from analysis.figures.theme import DARK, PRINT, TEXT_CONTRAST
 from analysis.figures.width_looks import width_looks
 from analysis.report import output
 
 COLORS = st.tuples(*[st.integers(0, 255)] * 3).map(lambda rgb: to_hex([part / 255 for part in rgb]))
+LINE_CONTRAST = 3.0
+"""Contrast of lines and marks on the dark ground (WCAG 2.2, 1.4.11); the colours of print are older."""
 THEMES = pytest.mark.parametrize("theme", [PRINT, DARK], ids=lambda theme: theme.name)
 
 

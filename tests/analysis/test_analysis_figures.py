@@ -10,7 +10,7 @@ from analysis_tables import read_data, table_of
 from figure_checks import lay_out, overlaps
 from matplotlib import _pylab_helpers
 
-from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, write
+from analysis import AnalysisError, analyse, figure_accuracy, figure_minimal_width, write_figures
 from analysis.figures.accuracy import accuracy_panels, draw_accuracy
 from analysis.figures.looks import looks
 from analysis.figures.minimal_width import draw_law, law_panels
@@ -176,7 +176,7 @@ def test_no_global_state_and_the_same_bytes(cpu_scale, tmp_path):
     before = dict(mpl.rcParams)
     one = render(cpu_scale)
     out = tmp_path / "new" / "folder"
-    files = write(analyse(read_data("base_conv_cpu_scale.csv"), 0.95), out)
+    files = write_figures(analyse(read_data("base_conv_cpu_scale.csv"), 0.95), out)
     assert dict(mpl.rcParams) == before
     assert _pylab_helpers.Gcf.get_all_fig_managers() == []
     assert b"<dc:date>" not in one["accuracy.svg"]
@@ -193,7 +193,7 @@ def test_a_failed_write_leaves_nothing(cpu_scale, tmp_path, monkeypatch, step):
 
     monkeypatch.setattr(f"pathlib.Path.{step}", fail)
     with pytest.raises(AnalysisError, match=r"cannot \(No space left on device\)\. Name another folder"):
-        write(cpu_scale, tmp_path)
+        write_figures(cpu_scale, tmp_path)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

@@ -6,13 +6,13 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from analysis_tables import OCTAVES, table_of
+from analysis_tables import OCTAVES, cut, read_data, table_of
 
-from analysis import analyse
-from analysis.errors import ColumnError, LengthsError, ThresholdError
+from analysis import Verdict, analyse
+from analysis.errors import AnalysisError, ColumnError, LengthsError, ThresholdError
 from analysis.law.candidates import Law
 from analysis.results.differences import differences_frame
-from analysis.results.law_tables import laws_frame, predictions_frame, rivals
+from analysis.results.law_tables import comparable, laws_frame, predictions_frame, rivals
 from analysis.results.thresholds import THRESHOLDS, thresholds_frame, trained_to
 from analysis.tables.accuracy import Accuracy, measured_by, measures
 from analysis.tables.cells import distinct_trials
@@ -71,6 +71,20 @@ def test_differences_their_signs_and_their_order(three):
     assert chance["a", "d"] == pytest.approx(0.5)
 
 
+def test_differences_of_priors_come_last(three):
+    open_ended = tuple(cut(n, 8 if n == 64 else None, 16) for n in LENGTHS)
+    # The clearest difference of all is to a fit whose exponent the trials do not identify.
+    known = {"a": (0.5, three.fits[0].widths), "b": (0.8, three.fits[0].widths), "c": (2.3, open_ended)}
+    fits = [
+        dataclasses.replace(with_exponent(three.fits[0], mean, 0.15), label=label, widths=widths)
+        for label, (mean, widths) in known.items()
+    ]
+    frame = differences_frame(fits)
+    assert list(zip(frame["fit"], frame["other"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert frame["identified"].tolist() == [True, False, False]
+    assert differences_frame(fits[:2])["identified"].tolist() == [True]
+
+
 def test_differences_need_two_laws(three):
     frame = three.differences
     assert list(zip(frame["fit"], frame["other"], strict=True)) == [("base_conv", "h3")]
@@ -87,6 +101,42 @@ def test_laws(three):
     best = frame.loc[frame.groupby("fit")["probability"].idxmax()]
     assert best["law"].tolist() == ["constant", "linear"]
     assert laws_frame(three.fits[2:]).empty
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd", "expected"),
+    [
+        (0.0, 0.1, True),
+        (1.0, 0.1, True),
+        (0.5, 0.1, True),
+        # Those of constant and linear laws scatter a little beyond 0 and 1.
+        (-0.15, 0.1, True),
+        (1.2, 0.12, True),
+        (-0.2, 0.05, False),
+        (1.2, 0.05, False),
+        # Further out than an exponent of 0 or 1 comes by chance, however wide the interval.
+        (1.4, 0.4, False),
+        (-0.4, 0.4, False),
+        (0.75, 0.9, True),
+    ],
+)
+def test_laws_have_no_probability_where_the_exponent_lies_elsewhere(three, mean, sd, expected):
+    fit = with_exponent(three.fits[0], mean, sd)
+    assert comparable(fit) is expected
+    assert laws_frame([fit])["probability"].notna().tolist() == [expected] * 5
+    assert np.isfinite(predictions_frame([fit])[["low", "median", "high"]]).all(axis=None)
+
+
+def test_no_law_of_the_published_figure_contradicts_the_exponent_beside_it():
+    published = analyse(read_data("zoology_figure2.csv"), 0.9)
+    fits = {fit.label: fit for fit in published.fits}
+    chances = published.laws.groupby("fit")["probability"].count()
+    assert fits["h3"].law.b_median > 2
+    assert fits["h3"].verdict is Verdict.UNDETERMINED
+    assert chances["h3"] == 0
+    assert chances["base_conv"] == 5
+    assert [note for note in fits["h3"].notes if "outside 0 to 1" in note]
+    assert not [note for note in fits["base_conv"].notes if "outside 0 to 1" in note]
 
 
 def test_predictions_by_default(three):
@@ -240,3 +290,14 @@ def test_threshold_of_the_training():
     assert trained_to(table.assign(threshold=[0.95, 0.99] * (len(table) // 2))) is None
     assert trained_to(table.assign(threshold=["", *["0.95"] * (len(table) - 1)])) == 0.95
     assert trained_to(table.assign(threshold=np.nan)) is None
+
+
+def test_an_accuracy_by_its_name():
+    table = table_of(lambda n: 32)
+    both = table.assign(accuracy_per_sequence=table["accuracy"] - 0.1)
+    for accuracy in Accuracy:
+        named, given = analyse(both, 0.95, str(accuracy)), analyse(both, 0.95, accuracy)
+        assert named.accuracy is accuracy
+        pd.testing.assert_frame_equal(named.to_frame(), given.to_frame())
+    with pytest.raises(AnalysisError, match="must be one of per query, per sequence; got 'queries'"):
+        analyse(both, 0.95, "queries")

@@ -133,7 +133,7 @@ def test_scaling_all_lengths_leaves_the_posterior_unchanged(drawn, factor):
     K, M = draw_counts(np.random.default_rng(drawn[0]), drawn[1])
     one = fit_law(K, M, SEQ_LENS, HALF_OCTAVES)
     other = fit_law(K, M, [factor * n for n in SEQ_LENS], HALF_OCTAVES)
-    np.testing.assert_allclose(other.b_mass, one.b_mass, atol=1e-5)
+    np.testing.assert_allclose(other.exponent.mass, one.exponent.mass, atol=1e-5)
 
 
 @settings(max_examples=8, deadline=None)
@@ -156,7 +156,7 @@ def test_untried_widths_add_nothing():
 
 def test_no_data_gives_back_the_flat_prior():
     law = fit_law(np.zeros((4, 13)), np.zeros((4, 13)), SEQ_LENS, HALF_OCTAVES)
-    np.testing.assert_allclose(law.b_mass, 1 / 117, rtol=1e-3)
+    np.testing.assert_allclose(law.exponent.mass, 1 / 117, rtol=1e-3)
     assert law.odds_constant == pytest.approx(1.0, rel=1e-3)
     assert law.odds_linear == pytest.approx(1.0, rel=1e-3)
     assert law.edge_mass == pytest.approx(2 / 117, rel=1e-3)

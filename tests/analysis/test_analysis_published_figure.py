@@ -22,7 +22,8 @@ def test_attention_is_not_identified_and_the_trials_that_would_settle_it_are_nam
     low, high = attention.law.b_interval
     assert high - low > 3
     assert "do not identify b" in attention.reason
-    assert attention.advice == ("try d_model 8, 16 and 32 at seq_len 64 and 512, where no width under 64 was tried",)
+    (advice,) = attention.advice
+    assert advice == "try d_model 8, 16 and 32 at seq_len 64 and 512, where no width under 64 was tried"
 
 
 def test_no_law_is_claimed_from_one_seed_and_octaves(results):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
 from rich.console import Console
 
 from analysis import read_table
@@ -12,17 +13,27 @@ from analysis.about import versions
 from analysis.asking import Question
 from analysis.report.comparison import write_comparison
 from analysis.results.comparison import compare as compare_tables
+from analysis.tables.examples import PREFIX
 from analysis.text import interval, number
 from tune_zoo.commands.provenance import own_threshold
 from tune_zoo.errors import ReportError
 
 
-def compare(runs: Sequence[str], *, threshold: float | None, out: Path, command: str, console: Console) -> None:
+def compare(
+    runs: Sequence[str],
+    *,
+    threshold: float | None,
+    columns: str | None,
+    out: Path,
+    command: str,
+    console: Console,
+) -> None:
     """Write a report of several runs side by side, and print their verdicts.
 
     Args:
         runs: Results folders or tables, each with a name before it and `=` between where its own will not do.
         threshold: The accuracy that counts as solved; that of the runs if None.
+        columns: The column map of the tables among them, which are no folders of runs; none if None.
         out: The folder of the report.
         command: The command line that asks for it.
         console: Where to print.
@@ -33,7 +44,7 @@ def compare(runs: Sequence[str], *, threshold: float | None, out: Path, command:
     """
     tables = _named(runs)
     level = _common(tables) if threshold is None else threshold
-    comparison = compare_tables({name: read_table(path) for name, path in tables.items()}, level)
+    comparison = compare_tables({name: _read(path, columns) for name, path in tables.items()}, level)
     about = {"command": command, "runs": "\n".join(f"{name} = {path}" for name, path in tables.items())}
     write_comparison(comparison, out, about=about | {"versions": ", ".join(versions())})
     console.print(f"accuracy ≥ {level:g}")
@@ -43,6 +54,11 @@ def compare(runs: Sequence[str], *, threshold: float | None, out: Path, command:
         told = f"{fit_label}: b of {run} less that of {other} is {number(difference)} {interval((low, high))}"
         console.print(told, soft_wrap=True)
     console.print(f"report: {out / 'comparison.html'}", soft_wrap=True)
+
+
+def _read(path: str, columns: str | None) -> pd.DataFrame:
+    own = Path(path).is_dir() or path.startswith(PREFIX)
+    return read_table(path, None if own else columns)
 
 
 def _named(runs: Sequence[str]) -> dict[str, str]:
@@ -66,6 +82,6 @@ def _common(tables: Mapping[str, str]) -> float:
     levels = {name: own_threshold(Question(table=path)) for name, path in tables.items()}
     known = {level for level in levels.values() if level is not None}
     if len(known) != 1:
-        told = ", ".join(f"{level} ({name})" for name, level in levels.items())
+        told = ", ".join(f"{level or 'not told'} ({name})" for name, level in levels.items())
         raise ReportError(f"runs are compared at one threshold; theirs are {told}: give --threshold")
     return known.pop()

@@ -15,6 +15,7 @@ from analysis.results.law_tables import FAR
 from analysis.tables.accuracy import Accuracy
 from analysis.text import chance, interval, number
 from tune_zoo.commands.provenance import own_threshold
+from tune_zoo.errors import ReportError
 from tune_zoo.tables import widths_table
 
 
@@ -29,7 +30,13 @@ def fit(question: Question, *, as_json: bool, out: Path | None, console: Console
 
     Raises:
         AnalysisError: If the table or the question breaks a rule.
+        ReportError: If JSON is to hold more than the fits at one threshold.
     """
+    if as_json and (question.compares or question.seq_lens is not None):
+        raise ReportError(
+            "--json prints the fits at one threshold; got several thresholds or --predict: leave them out, or "
+            "take the tables that `tune_zoo report` writes"
+        )
     results = question.answer(own_threshold(question))
     paths = [] if out is None else _write(results, out)
     if as_json:
@@ -38,7 +45,7 @@ def fit(question: Question, *, as_json: bool, out: Path | None, console: Console
     show(results, console)
     for fitted in results.crossed:
         console.print(fitted.sentence(), soft_wrap=True)
-    if out is not None or (question.thresholds is not None and len(results.compared) > 1):
+    if out is not None or question.compares:
         console.print(_thresholds(results))
     if question.seq_lens is not None:
         _predict(results, console)
@@ -54,7 +61,7 @@ def _write(results: Analysis, out: Path) -> list[Path]:
 
 def show(results: Analysis, console: Console) -> None:
     """Print the minimal widths and a verdict a mixer."""
-    per_sequence = f" {results.accuracy}" if results.accuracy is Accuracy.PER_SEQUENCE else ""
+    per_sequence = f" {results.accuracy}" if results.accuracy == Accuracy.PER_SEQUENCE else ""
     console.print(f"minimal width (fails, solves] at accuracy{per_sequence} ≥ {results.threshold:g}")
     console.print(widths_table(results))
     for sentence in sentences(results.fits):

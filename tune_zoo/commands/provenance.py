@@ -11,10 +11,11 @@ import yaml
 import tune_zoo
 from analysis.about import versions
 from analysis.asking import Question
-from tune_zoo.errors import StoreError
+from tune_zoo.claim import plan_of
+from tune_zoo.errors import SpaceError, StoreError
 from tune_zoo.space_file import known_spaces, question
 
-SPACE = "space, as it was run (saved as space.yaml, `tune_zoo run space.yaml` trains the same trials)"
+SPACE = "space, but for its defaults (save it as space.yaml; tune_zoo run space.yaml asks the same again)"
 """What a report calls the search space of its run."""
 
 
@@ -37,14 +38,14 @@ def space_of(folder: Path) -> dict[str, object]:
 
 
 def own_threshold(asked: Question) -> float | None:
-    """Return the threshold a run was trained to; None for a table from elsewhere, or where another is asked for.
+    """Return the threshold a run was trained to, or that of an example; None where none is told, or one is given.
 
     Raises:
         StoreError: If the folder's space cannot be read or holds none.
     """
     space = space_of(Path(asked.table)) if asked.is_folder and asked.thresholds is None else {}
     if not space:
-        return None
+        return asked.own_threshold
     training = space.get("training")
     threshold = training.get("threshold") if isinstance(training, dict) else None
     if not isinstance(threshold, int | float):
@@ -68,7 +69,7 @@ def about_run(records: pd.DataFrame, folder: Path, command: str) -> dict[str, st
     told = {
         "command": command,
         "trials": str(len(records)),
-        "seconds trained, all trials together": f"{sum(map(float, records.get('seconds', []))):.0f}",
+        "seconds trained, all trials together": f"{_seconds(records):.0f}",
         "devices": ", ".join(values("device")),
         "versions": ", ".join(
             [
@@ -78,5 +79,21 @@ def about_run(records: pd.DataFrame, folder: Path, command: str) -> dict[str, st
             ]
         ),
     }
-    space = space_of(folder)
-    return told | ({SPACE: yaml.safe_dump(space, sort_keys=False, allow_unicode=True)} if space else {})
+    return told | _space(folder)
+
+
+def _seconds(records: pd.DataFrame) -> float:
+    if "seconds" not in records:
+        return 0.0
+    return float(pd.to_numeric(records["seconds"], errors="coerce").sum())
+
+
+def _space(folder: Path) -> dict[str, str]:
+    """Return the space of a run as a file that can be run; nothing where the folder does not say."""
+    try:
+        space = plan_of(folder).space
+    except (SpaceError, StoreError):
+        return {}
+    # Without what is there by default, it is as short as one would write it.
+    plain = space.model_dump(mode="json", exclude_defaults=True)
+    return {SPACE: yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)}

@@ -9,7 +9,7 @@ import pandas as pd
 from rich.console import Console
 
 from analysis import Analysis, analyse, write_report
-from analysis.about import versions
+from analysis.about import HEADING, about_table
 from analysis.asking import Question
 from analysis.report.markdown import bullets, plain
 from tune_zoo.claim import plan_of
@@ -17,13 +17,11 @@ from tune_zoo.commands.fit import show
 from tune_zoo.commands.provenance import about_run, heading_of, own_threshold
 from tune_zoo.effort import Effort, as_markdown, efforts, saved
 from tune_zoo.endings import endings
-from tune_zoo.errors import ReportError, StoreError
+from tune_zoo.errors import ReportError, SpaceError, StoreError
 from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials, of_space
 from tune_zoo.store import read_records
-
-_TABLE = "How wide must a model be to recall, at each sequence length?"
 
 
 def conclude(search: Search, records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
@@ -73,8 +71,7 @@ def report(question: Question, *, out: Path | None, command: str, console: Conso
             _compute_of(folder),
         )
     else:
-        heading, compute = _TABLE, ""
-        about = {"command": command, **question.source(), "versions": ", ".join(versions())}
+        heading, about, compute = HEADING, about_table(question, command), ""
     told = _write(results, out or folder / "report", heading, about, compute)
     show(results, console)
     console.print(told, soft_wrap=True)
@@ -90,7 +87,7 @@ def _compute_of(folder: Path) -> str:
     """Return what a run took beside its grid; empty where its folder does not say what the grid is."""
     try:
         plan = plan_of(folder)
-    except StoreError:
+    except (SpaceError, StoreError):
         return ""
     ours = of_space(plan, read_records(folder))
     if ours.empty:
