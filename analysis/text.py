@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 MINUS = "\N{MINUS SIGN}"
@@ -21,7 +22,9 @@ def interval(ends: tuple[float, float]) -> str:
 
 
 def chance(probability: float) -> str:
-    """`0.36`, `under 0.01` or `over 0.99`."""
+    """`0.36`, `under 0.01`, `over 0.99`, or a dash where none is given."""
+    if math.isnan(probability):
+        return "—"
     if probability < 0.01:
         return "under 0.01"
     return "over 0.99" if probability > 0.99 else f"{probability:.2f}"

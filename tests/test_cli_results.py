@@ -238,6 +238,8 @@ def test_a_report_brings_what_repeats_its_run(call: Any, space_file: Any, tmp_pa
 def test_compare(call: Any, table: Path, tmp_path: Path) -> None:
     later = tmp_path / "later.csv"
     pd.read_csv(table).assign(seed=lambda frame: frame["seed"] + 3).to_csv(later, index=False)
+    twice = call("compare", f"a={table}", f"b={table}", "--threshold", "0.9", "--out", tmp_path / "twice")[1]
+    assert "b of a less that of b is not known, since 45 trials are in both" in twice
     code, out, _ = call("compare", table, f"again={later}", "--threshold", "0.9", "--out", tmp_path / "both")
     assert code == 0
     assert "m, table: " in out

@@ -150,7 +150,9 @@ def _draw_markers(ax: Axes, series: Sequence[RateSeries], look: dict[int, Look],
     xy, colors = _dots([one.means for one in series], [style.color for style in own])
     compared = np.concatenate([one.compared for one in series])
     area = marker_area(own[0], crowded=crowded) * np.concatenate([one.weight for one in series])
-    faces, rims = np.where(compared, [colors, [own[0].paper] * len(colors)], [[own[0].paper] * len(colors), colors])
+    faces, rims = np.where(
+        compared, [colors, [own[0].paper] * len(colors)], [[own[0].paper] * len(colors), colors]
+    )
     ax.scatter(*xy, s=area, facecolor=faces.tolist(), edgecolor=rims.tolist(), linewidth=0.6, zorder=5)
 
 

@@ -187,9 +187,7 @@ def _write_counts(ax: Axes, panel: SolvePanel, look: Look) -> None:
         return
     middles = np.sqrt(panel.seq_len.prod(axis=1)), np.sqrt(panel.d_model.prod(axis=1))
     crossed = _crossed(panel)
-    for x, y, text, solved, tried, under in zip(
-        *middles, texts, panel.solved, panel.tried, crossed, strict=True
-    ):
+    for x, y, text, solved, tried, under in zip(*middles, texts, panel.solved, panel.tried, crossed, strict=True):
         ground = shade(look.color, look.paper, solved / tried) if tried else look.paper
         color = max("white", "black", key=lambda ink: contrast(ink, ground))
         label = ax.text(x, y, text, fontsize=_COUNT_SIZE, color=color, zorder=4)
@@ -201,14 +199,15 @@ def _write_counts(ax: Axes, panel: SolvePanel, look: Look) -> None:
 
 def _crossed(panel: SolvePanel) -> NDArray[np.bool_]:
     """Whether a line of the law runs through each cell, shape (C,)."""
-    if panel.line is None:
-        return np.zeros(len(panel.tried), dtype=bool)
-    left, right = (np.searchsorted(panel.line.seq_len, panel.seq_len[:, end]) for end in (0, 1))
-    low, high = panel.d_model.T
     found = np.zeros(len(panel.tried), dtype=bool)
-    for curve in (panel.line.low, panel.line.median, panel.line.high):
-        # A line that leaves through the top has points over the cell, and one that comes from below, under it.
-        ends = np.array([(part.min(), part.max()) for part in map(curve.__getitem__, map(slice, left, right + 1))])
+    if (line := panel.line) is None:
+        return found
+    low, high = panel.d_model.T
+    # From the last point before a cell to the first behind it.
+    first = np.maximum(np.searchsorted(line.seq_len, panel.seq_len[:, 0]) - 1, 0)
+    last = np.searchsorted(line.seq_len, panel.seq_len[:, 1]) + 1
+    for curve in (line.low, line.median, line.high):
+        ends = np.array([(curve[i:j].min(), curve[i:j].max()) for i, j in zip(first, last, strict=True)])
         found |= (ends[:, 0] <= high) & (ends[:, 1] >= low)
     return found
 

@@ -164,6 +164,7 @@ def draw_states(shown: Sequence[StatePanel], threshold: float, *, theme: Theme =
     series = [one for panel in shown for one in panel.series]
     look = looks((one.mixer for one in series), theme)
     crowded = len(look) > CROWD
+    pixels = sum(one.seeds[0].size for one in series) > MOST_DRAWN
     with house_style(theme):
         keys = [(panel.seq_len, panel.num_kv_pairs) for panel in shown]
         figure, axes = panels(len(shown), panel_columns(keys), stretch=_CROWDED_STRETCH if crowded else 1.0)
@@ -218,9 +219,7 @@ def _draw_panel(
     draw_references(ax, threshold, panel.num_kv_pairs, theme)
     for one in panel.series:
         style = look[one.mixer]
-        draw_curve(
-            ax, style, means=one.best, seeds=one.seeds, several=one.several, crowded=crowded, pixels=pixels
-        )
+        draw_curve(ax, style, means=one.best, seeds=one.seeds, several=one.several, crowded=crowded, pixels=pixels)
         draw_markers(ax, style, one.beaten, crowded=crowded, zorder=4, alpha=_BEATEN)
         # Again, over all other mixers: what a ring holds must be the marker of the point that is on the front.
         draw_markers(ax, style, one.front, crowded=crowded, zorder=6)

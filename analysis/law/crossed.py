@@ -1,7 +1,10 @@
 """Two covariates: ln d* = α + b · ln N + c · ln k + u, where sequence lengths and numbers of pairs are crossed.
 
 The same likelihood as that of `analysis.law.posterior`, with a line for every (α, b, c), on a grid twice as
-coarse; b and c are flat over the same range.
+coarse; b and c are flat over the same range. The scatter u is one for each point (N, k), or one for each length, or
+one for each number of pairs: a third of the prior each, since which of them it is no table says beforehand. Taken to
+be each point's own where the points of a length share it, it would average out over them, and b would come out too
+sure (docs/results/calibration.md).
 """
 
 from __future__ import annotations
@@ -14,10 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from analysis.errors import CountsError
 from analysis.law.exponent import Exponent
-from analysis.law.joint import join, weigh_lengths
+from analysis.law.joint import Joint, Lengths, join, weigh_lengths
 from analysis.law.posterior import STEP, B, alpha_grid, check_counts, value_grid
+from analysis.law.shared_scatter import Groups, join_groups
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 _B: Floats = B[::2]
 
@@ -53,11 +58,9 @@ def _check_points(seq_lens: Sequence[int], num_kv_pairs: Sequence[int]) -> None:
             f"seq_lens and num_kv_pairs must be as many; got {len(seq_lens)} and {len(num_kv_pairs)}. Give one of "
             "each a point."
         )
-    if min(*seq_lens, *num_kv_pairs) < 1:
-        raise CountsError(
-            f"seq_lens and num_kv_pairs must be at least 1; got {min(*seq_lens, *num_kv_pairs)}. Leave such points "
-            "out."
-        )
+    least = min(*seq_lens, *num_kv_pairs)
+    if least < 1:
+        raise CountsError(f"seq_lens and num_kv_pairs must be at least 1; got {least}. Leave such points out.")
     points = list(zip(seq_lens, num_kv_pairs, strict=True))
     if len(set(points)) < len(points):
         twice = next(point for point in points if points.count(point) > 1)
@@ -96,10 +99,46 @@ def fit_crossed(
     log_width = np.log(np.asarray(widths, dtype=float))
     alpha, step = alpha_grid(log_width, 2 * STEP), 2 * STEP
     offset_NS = (_B[:, None] * x_N[:, None, None] + _B * z_N[:, None, None]).reshape(x_N.size, -1)
-    lengths = weigh_lengths(k_NW, m_NW, log_width, value_grid(log_width, alpha, offset_NS, step))
-    joint = join(lengths, (alpha[:, None] + offset_NS[:, None, :]).reshape(x_N.size, -1))
-    mass = np.bincount(joint.kept % offset_NS.shape[1], joint.weights().sum(axis=1), offset_NS.shape[1])
-    mass_BC = (mass / mass.sum()).reshape(_B.size, _B.size)
+    points = weigh_lengths(k_NW, m_NW, log_width, value_grid(log_width, alpha, offset_NS, step))
+    b, c = (index.ravel() for index in np.indices((_B.size, _B.size)))
+    joints = [
+        join(points, (alpha[:, None] + offset_NS[:, None, :]).reshape(x_N.size, -1)),
+        _join_shared(points, alpha, (x_N, b), (z_N, c)),
+        _join_shared(points, alpha, (z_N, c), (x_N, b)),
+    ]
+    return _law_of(sum(_mass(joint, max(one.top for one in joints)) for joint in joints))
+
+
+def _join_shared(
+    points: Lengths, alpha: Floats, shared: tuple[Floats, Indices], inside: tuple[Floats, Indices]
+) -> Joint:
+    """Weigh all lines where the points with one value of a covariate share their scatter.
+
+    Args:
+        points: What the counts say of each point.
+        alpha: Its grid.
+        shared: That covariate, and the index of its exponent for every (b, c).
+        inside: The other covariate, likewise.
+    """
+    (shared_N, own), (inside_N, other) = shared, inside
+    offset_RS = np.unique(shared_N)[:, None] * _B[own]
+    height_RP = (alpha[:, None] + offset_RS[:, None, :]).reshape(len(offset_RS), -1)
+    slope_P = np.tile(other, alpha.size)
+    return join_groups(
+        points, Groups(shared=shared_N, inside=inside_N, slopes=_B, height=height_RP, slope=slope_P)
+    )
+
+
+def _mass(joint: Joint, top: float) -> Floats:
+    """Likelihood of every (b, c), over e^top, α and the nuisance values summed out, shape (B, B)."""
+    weight_P = joint.weights().sum(axis=1, dtype=np.float64)
+    mass = np.bincount(joint.kept % _B.size**2, weight_P, _B.size**2).reshape(_B.size, _B.size)
+    found: Floats = mass * np.exp(joint.top - top)
+    return found
+
+
+def _law_of(mass: Floats) -> CrossedLaw:
+    mass_BC = mass / mass.sum()
     b, c = Exponent(grid=_B, mass=mass_BC.sum(axis=1)), Exponent(grid=_B, mass=mass_BC.sum(axis=0))
     covariance = _B @ mass_BC @ _B - (b.mass @ _B) * (c.mass @ _B)
     return CrossedLaw(b=b, c=c, correlation=float(covariance / (b.sd * c.sd)))

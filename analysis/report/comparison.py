@@ -94,11 +94,17 @@ def _differences(frame: pd.DataFrame) -> str:
     if frame.empty:
         return ""
     rows = [
-        [fit, run, other, number(difference), interval((low, high)), chance(greater)]
-        for fit, run, other, difference, low, high, greater in frame.itertuples(index=False)
+        [fit, run, other, *_told(difference, (low, high), greater, shared)]
+        for fit, run, other, difference, low, high, greater, shared in frame.itertuples(index=False)
     ]
     header = ["mixer", "run", "other", "difference of b", "95 %", "probability that it is greater"]
     return f"{table(header, rows, words=3)}\n\n{COMPARED_EXPONENTS}"
+
+
+def _told(difference: float, ends: tuple[float, float], greater: float, shared: int) -> list[str]:
+    if shared:
+        return [f"not known: {shared} trials in both", "—", "—"]
+    return [number(difference), interval(ends), chance(greater)]
 
 
 def _settings(found: Mapping[str, Mapping[str, str]]) -> str:

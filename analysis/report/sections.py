@@ -65,8 +65,8 @@ def differences(analysis: Analysis) -> str:
         return ""
     clearest = analysis.differences.head(_MOST_DIFFERENCES).itertuples(index=False)
     rows = [
-        [fit, other, number(difference), interval((low, high)), chance(greater)]
-        for fit, other, difference, low, high, greater in clearest
+        [fit, other, number(difference), interval((low, high)), f"{chance(greater)}{'' if known else _DAGGER}"]
+        for fit, other, difference, low, high, greater, known in clearest
     ]
     header = ["mixer", "other", "difference of b", "95 %", "probability that it is greater"]
     return f"{table(header, rows, words=2)}\n\n{DIFFERENCES}"

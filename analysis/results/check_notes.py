@@ -75,8 +75,8 @@ def _disagreement(fit: FitResult) -> list[str]:
 def _bending(fit: FitResult) -> list[str]:
     if not comparable(fit):
         return [
-            f"b = {number(fit.law.b_median)} lies outside 0 to 1, between which the laws compared are, so that none "
-            "of them is given a probability"
+            f"b = {number(fit.law.b_median)} lies outside 0 to 1, between which the laws compared are, so that "
+            "none of them is given a probability"
         ]
     if fit.verdict is not Verdict.POWER_LAW:
         return []
@@ -86,7 +86,8 @@ def _bending(fit: FitResult) -> list[str]:
     ]
     if not found:
         return []
+    verb = "is" if len(found) == 1 else "are"
     return [
-        f"over these lengths {listed(found)} {'is' if len(found) == 1 else 'are'} not excluded beside a power law: "
-        "the exponent holds for the range tried, and predictions beyond it differ by law"
+        f"over these lengths {listed(found)} {verb} not excluded beside a power law: the exponent holds for the "
+        "range tried, and predictions beyond it differ by law"
     ]

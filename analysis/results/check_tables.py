@@ -64,8 +64,9 @@ def predictive_frame(fits: Sequence[FitResult], rates: pd.DataFrame) -> pd.DataF
         rates: What `analysis.results.solve_rates.solve_rates` returns for them.
 
     Returns:
-        Its rows of points of the other fits where a seed finished, with `predicted` (mean solve rate), `low` and `high` (95 %
-        interval of solved / tried among replicates) and `outside`, whether the seen rate lies beyond them.
+        Its rows of points of the other fits where a seed finished, with `predicted` (mean solve rate), `low` and
+        `high` (95 % interval of solved / tried among replicates) and `outside`, whether the seen rate lies beyond
+        them.
     """
     parts = [_expected(fit) for fit in fits if fit.has_law]
     seen = rates[rates["tried"] > 0].drop(columns="missing")

@@ -13,10 +13,11 @@ from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 
 from analysis import analyse
+from analysis.errors import AnalysisError
 from analysis.figures.overlay import dodge, draw_overlay, run_look
 from analysis.figures.predictive import draw_predictive, figure_predictive, predictive_panels
 from analysis.figures.theme import DARK, PRINT
-from analysis.figures.threshold import draw_thresholds
+from analysis.figures.threshold import draw_thresholds, figure_threshold
 
 EIGHTEEN = tuple(f"mixer_{i:02}" for i in range(18))
 
@@ -24,13 +25,13 @@ EIGHTEEN = tuple(f"mixer_{i:02}" for i in range(18))
 def expected(fits=("h3",), seq_lens=(64, 128), widths=(8, 16, 32), tried=(3, 3, 1)):
     """A frame in which the narrowest width solves more often than it should."""
     rows = [
-        (fit, fit.partition(",")[0], n, 4, d, m if d != 16 else 1, m, 0.1 + 0.4 * i, 0.0, 0.5 + 0.25 * i)
+        (fit, fit.partition(",")[0], n, 4, d, m if d != 16 else 1, m, 0.1 + 0.4 * i, 0.0, 0.5 + 0.25 * i, i == 0)
         for fit in fits
         for n in seq_lens
         for i, (d, m) in enumerate(zip(widths, tried, strict=True))
     ]
     names = ["fit", "mixer", "seq_len", "num_kv_pairs", "d_model", "solved", "tried", "predicted", "low", "high"]
-    return pd.DataFrame(rows, columns=names)
+    return pd.DataFrame(rows, columns=[*names, "outside"])
 
 
 def exponents(fits=("h3",), thresholds=(0.7, 0.8, 0.9, 0.99), accuracies=("per query", "per sequence")):
@@ -103,9 +104,11 @@ def test_dots_are_the_larger_the_more_seeds():
     assert "seen" in names(figure_of("expected of one width"))
 
 
-def test_rounding_puts_nothing_outside():
-    frame = expected(tried=(3, 3, 3)).assign(solved=1, low=1 / 3 + 1e-15, high=1.0)
-    assert not any(panel.outside.any() for panel in predictive_panels(frame))
+@pytest.mark.parametrize("draw", [figure_predictive, figure_threshold])
+def test_what_needs_a_law_says_so(draw):
+    one_length = analyse(table_of(lambda n: 32, seq_lens=(64,)))
+    with pytest.raises(AnalysisError, match=r"needs a fit of two sequence lengths.*another length\.$"):
+        draw(one_length)
 
 
 def test_lost_points_are_left_out():

@@ -133,20 +133,25 @@ def test_lines_are_dotted_where_other_seeds_were_tried():
 
 def test_markers_are_small_and_hollow_where_fewer_seeds_were_tried():
     ax = figure_learning_rate(analyse(UNEVEN, 0.9)).axes[0]
-    hollow = [dots for dots in ax.collections if len(dots.get_offsets()) and dots.get_facecolor().sum() == 4]
-    assert [dots.get_offsets().tolist() for dots in hollow] == [[[0.02, 0.9], [0.04, 0.7]]]
-    assert hollow[0].get_sizes().tolist() == [pytest.approx(13.5)] * 2
+    means = next(dots for dots in ax.collections if len(set(dots.get_sizes())) > 1)
+    hollow = means.get_facecolor().sum(axis=1) == 4
+    assert means.get_offsets()[hollow].tolist() == [[0.02, 0.9], [0.04, 0.7]]
+    assert means.get_sizes()[hollow].tolist() == [pytest.approx(13.5)] * 2
+    assert means.get_sizes()[~hollow].tolist() == [pytest.approx(27.0)] * (len(hollow) - 2)
 
 
 def rings(ax) -> list[list[float]]:
-    return [dots.get_offsets().tolist()[0] for dots in ax.collections if not len(dots.get_facecolor())]
+    return [at for dots in ax.collections if not len(dots.get_facecolor()) for at in dots.get_offsets().tolist()]
 
 
 def test_best_is_ringed_and_an_edge_points_outward():
     rates = (1e-4, 3e-4)
     figure = figure_learning_rate(analyse(sweep(["h3"], rates=rates, seq_lens=(64,), widths=(64, 128)), 0.9))
     assert [x for x, _ in rings(figure.axes[0])] == [3e-4, 3e-4]
-    assert [line.get_marker() for line in figure.axes[0].lines if line.get_marker() in "<>"] == [">", ">"]
+    heads = [
+        (line.get_marker(), list(line.get_xdata())) for line in figure.axes[0].lines if line.get_marker() in "<>"
+    ]
+    assert heads == [(">", [3e-4, 3e-4])]
     assert names(figure, 1)[-2:] == ["best learning rate", "best, at the edge of those tried"]
     inside = figure_of("two mixers")
     assert len(rings(inside.axes[0])) == 4
@@ -156,20 +161,20 @@ def test_best_is_ringed_and_an_edge_points_outward():
 
 def test_a_ring_holds_the_marker_of_its_own_width():
     for ax, panel in zip(figure_of("two mixers").axes, rate_panels(analysed("two mixers")), strict=True):
-        on_top = [dots for dots in ax.collections if dots.get_zorder() == 6]
+        (on_top,) = (dots for dots in ax.collections if dots.get_zorder() == 6)
         expected = [one for one in panel.series if one.best is not None]
         look = width_looks(one.d_model for one in panel.series)
-        assert [mpl.colors.to_hex(dots.get_facecolor()[0]) for dots in on_top] == [
+        assert [mpl.colors.to_hex(face) for face in on_top.get_facecolor()] == [
             look[one.d_model].color for one in expected
         ]
-        assert [dots.get_offsets().tolist()[0] for dots in on_top] == rings(ax)
+        assert on_top.get_offsets().tolist() == rings(ax)
 
 
 def test_diverged_seeds_are_crosses():
     assert "diverged" in names(figure_of("diverged"), 1)
     ax = figure_of("diverged").axes[0]
-    zero = [dots for dots in ax.collections if len(dots.get_offsets()) and (dots.get_offsets()[:, 1] == 0).all()]
-    assert len(zero) == 4
+    (zero,) = (dots for dots in ax.collections if (dots.get_offsets()[:, 1] == 0).all())
+    assert len({tuple(color) for color in zero.get_edgecolor()}) == 4
 
 
 def test_many_panels_are_the_shortest_and_the_longest_of_each_mixer():

@@ -17,6 +17,7 @@ from analysis.tables.examples import PREFIX
 from analysis.text import interval, number
 from tune_zoo.commands.provenance import own_threshold
 from tune_zoo.errors import ReportError
+from tune_zoo.tables import trials
 
 
 def compare(
@@ -50,9 +51,12 @@ def compare(
     console.print(f"accuracy ≥ {level:g}")
     for run, fit in comparison.fits:
         console.print(f"{fit.label}, {run}: {fit.clauses()}", soft_wrap=True)
-    for fit_label, run, other, difference, low, high, _ in comparison.differences().itertuples(index=False):
-        told = f"{fit_label}: b of {run} less that of {other} is {number(difference)} {interval((low, high))}"
-        console.print(told, soft_wrap=True)
+    for fit_label, run, other, difference, low, high, _, shared in comparison.differences().itertuples(
+        index=False
+    ):
+        known = f"{number(difference)} {interval((low, high))}"
+        found = f"not known, since {trials(shared)} are in both" if shared else known
+        console.print(f"{fit_label}: b of {run} less that of {other} is {found}", soft_wrap=True)
     console.print(f"report: {out / 'comparison.html'}", soft_wrap=True)
 
 
