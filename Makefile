@@ -25,7 +25,7 @@ format: $(VENV)/dev.stamp  ## let ruff mend what it can
 docs: $(VENV)/dev.stamp  ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-calibration: $(VENV)/run.stamp  ## simulate the exponent's posterior beside the usual fits (four minutes on two cores)
+calibration: $(VENV)/run.stamp  ## simulate the exponent's posterior beside the usual fits (about ten minutes on two cores)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/calibration.py
 
 search-study: $(VENV)/run.stamp  ## simulate the search for minimal widths, some thousand times (about half an hour)

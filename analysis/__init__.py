@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from analysis.law.checks import Refit
     from analysis.law.cross_check import CrossCheck
     from analysis.law.crossed import CrossedLaw, fit_crossed
-    from analysis.law.exponent import Exponent
+    from analysis.law.exponent import Exponent, GridPosterior
     from analysis.law.law_posterior import LawPosterior, Line
     from analysis.law.length_posterior import LengthPosterior
     from analysis.law.minimal_width import Censoring, MinimalWidth, find_minimal_width
@@ -66,6 +66,7 @@ __all__ = [
     "Example",
     "Exponent",
     "FitResult",
+    "GridPosterior",
     "Law",
     "LawPosterior",
     "LengthPosterior",
@@ -115,6 +116,7 @@ _HOMES = {
     "Example": "tables.examples",
     "Exponent": "law.exponent",
     "FitResult": "results.fit_result",
+    "GridPosterior": "law.exponent",
     "Law": "law.candidates",
     "LawPosterior": "law.law_posterior",
     "LengthPosterior": "law.length_posterior",

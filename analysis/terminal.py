@@ -27,7 +27,7 @@ def say(text: str) -> None:
         print(text, flush=True)  # noqa: T201
     except (OSError, ValueError):
         # What is left in the buffer must not be tried again when the process ends.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
 
 
 def _spelled(error: UnicodeError) -> tuple[str | bytes, int]:

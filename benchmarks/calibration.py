@@ -13,12 +13,17 @@ import os
 import time
 from pathlib import Path
 
+from calibration_checks import CHECKS
+from calibration_crossed import CROSSED
 from calibration_figure import save_figure
+from calibration_laws import LAWS
 from calibration_page import RUNS, page
 from calibration_runs import scores_of
 from calibration_scores import Score
 from calibration_settings import SETTINGS
+from calibration_studies import section, tables_of
 
+STUDIES = (CHECKS, LAWS, CROSSED)
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "results/calibration.md"
 FIGURE = DOCS / "images/calibration.png"
@@ -28,7 +33,14 @@ def main(runs: int = RUNS, jobs: int | None = None, out: Path = PAGE, figure: Pa
     """Run the study, write its page and draw its figure."""
     jobs, began = jobs or os.cpu_count() or 1, time.monotonic()
     scores = scores_of(SETTINGS, runs, jobs)
-    text = page(scores, jobs=jobs, seconds=time.monotonic() - began, picture=os.path.relpath(figure, out.parent))
+    tables = tables_of(STUDIES, runs, jobs)
+    text = page(
+        scores,
+        further=[section(study, tables[study.title], runs) for study in STUDIES],
+        jobs=jobs,
+        seconds=time.monotonic() - began,
+        picture=os.path.relpath(figure, out.parent),
+    )
     out.write_text(text, encoding="utf-8")
     save_figure(scores, figure)
     print(f"{out} and {figure} written")

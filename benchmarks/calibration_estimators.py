@@ -53,7 +53,7 @@ def posterior(sweep: Sweep) -> Estimate:
     """The project's own: median and interval of the posterior, and its verdict."""
     law = fit_law(sweep.solved, sweep.tried, sweep.seq_lens, sweep.widths)
     low, high = law.b_interval
-    return Estimate(b=law.b_median, low=low, high=high, verdict=judge(law, _cuts(sweep))[0])
+    return Estimate(b=law.b_median, low=low, high=high, verdict=judge(law, cuts(sweep))[0])
 
 
 def any_seed(sweep: Sweep) -> Estimate:
@@ -68,7 +68,7 @@ def majority(sweep: Sweep) -> Estimate:
 
 def midpoints(sweep: Sweep) -> Estimate:
     """The project's cross-check: a line through the midpoints of the bracketed intervals."""
-    check = least_squares(_cuts(sweep))
+    check = least_squares(cuts(sweep))
     return _NONE if check is None else by_interval(check.b, check.low, check.high)
 
 
@@ -120,6 +120,7 @@ def by_interval(b: float, low: float, high: float) -> Estimate:
     return Estimate(b=bare.b, low=bare.low, high=bare.high, verdict=words[bare.holds(0.0), bare.holds(1.0)])
 
 
-def _cuts(sweep: Sweep) -> list[MinimalWidth]:
+def cuts(sweep: Sweep) -> list[MinimalWidth]:
+    """The interval of d* at each length, by the report's rule."""
     whole = [round(width) for width in sweep.widths]
     return find_minimal_widths(sweep.seq_lens, whole, sweep.solved.astype(float), sweep.tried.astype(float))

@@ -146,6 +146,7 @@ censored lengths; here by {naive}, and by {censored} where the longest length is
 Bars in the figure are 95 % Monte-Carlo intervals; arrows stand for what lies outside the view.
 
 {questions}
+{further}
 ## The settings
 
 The exponent of a law that is no power law is the least-squares slope of its ln d\\* over ln N at the lengths.
@@ -154,11 +155,12 @@ The exponent of a law that is no power law is the least-squares slope of its ln 
 """
 
 
-def page(scores: Sequence[Score], *, jobs: int, seconds: float, picture: str) -> str:
+def page(scores: Sequence[Score], *, further: Sequence[str], jobs: int, seconds: float, picture: str) -> str:
     """Return the page.
 
     Args:
         scores: Of every setting and estimator.
+        further: Sections of the studies of what stands beside the exponent.
         jobs: Processes that ran.
         seconds: How long they took.
         picture: Path of the figure from the page's folder.
@@ -178,6 +180,7 @@ def page(scores: Sequence[Score], *, jobs: int, seconds: float, picture: str) ->
         censored=decimals(found["longest unsolved, b = 1", "any seed"].bias, signed),
         picture=picture,
         questions="\n".join(section(question, found) for question in QUESTIONS),
+        further="\n".join(further),
         settings=settings_table(list(dict.fromkeys(score.setting for score in scores))),
     )
 

@@ -8,8 +8,9 @@ Legend of shape suffixes: N sequence lengths, W widths.
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,6 +37,7 @@ class Shape(StrEnum):
 
     POWER = "d* ∝ N^b"
     AFFINE = "d* ∝ 128 + N"
+    HYPERBOLIC = "d* ∝ N / (128 + N)"
     SATURATING = "d* ∝ 1 - exp(-N / 128)"
 
 
@@ -64,12 +66,14 @@ class Sweep:
         widths: The widths, rising.
         solved: Seeds that solved, shape (N, W).
         tried: Seeds tried, shape (N, W); 0 where a width was not tried.
+        log_middle: Mean over the lengths of the law's ln d*, before any scatter; NaN where it is not known.
     """
 
     seq_lens: tuple[int, ...]
     widths: tuple[float, ...]
     solved: NDArray[np.int64]
     tried: NDArray[np.int64]
+    log_middle: float = math.nan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,16 +124,26 @@ class Setting:
     @property
     def profile(self) -> Floats:
         """The law's ln d* at the lengths, mean 0, shape (N,)."""
-        n_N = np.asarray(self.seq_lens, dtype=float)
+        return self.profile_at(self.seq_lens)
+
+    def profile_at(self, seq_lens: Sequence[int]) -> Floats:
+        """The law's ln d* at any lengths, less its mean over the setting's own, shape (L,)."""
+        profile_L: Floats = self._log_width(seq_lens) - self._log_width(self.seq_lens).mean()
+        return profile_L
+
+    def _log_width(self, seq_lens: Sequence[int]) -> Floats:
+        n_L = np.asarray(seq_lens, dtype=float)
+        log_L: Floats
         match self.shape:
             case Shape.POWER:
-                log_N = self.b * np.log(n_N)
+                log_L = self.b * np.log(n_L)
             case Shape.AFFINE:
-                log_N = np.log(_TURN + n_N)
+                log_L = np.log(_TURN + n_L)
+            case Shape.HYPERBOLIC:
+                log_L = -np.log1p(_TURN / n_L)
             case Shape.SATURATING:
-                log_N = np.log(-np.expm1(-n_N / _TURN))
-        profile_N: Floats = log_N - log_N.mean()
-        return profile_N
+                log_L = np.log(-np.expm1(-n_L / _TURN))
+        return log_L
 
     @property
     def target(self) -> float:
@@ -147,7 +161,7 @@ class Setting:
     def right(self) -> Verdict:
         """The verdict that the law deserves.
 
-        The two laws that are no power law deserve "power law", the verdict's word for neither constant nor linear.
+        Laws that are no power law deserve "power law", the verdict's word for neither constant nor linear.
         """
         if not self.decidable:
             return Verdict.UNDETERMINED
@@ -171,7 +185,13 @@ class Setting:
         for n, first in enumerate(self.narrowest):
             tried_NW[n, np.asarray(self.widths) < first] = 0
         solved_NW = rng.binomial(tried_NW, p_NW)
-        return Sweep(seq_lens=self.seq_lens, widths=self.widths, solved=solved_NW, tried=tried_NW)
+        return Sweep(
+            seq_lens=self.seq_lens,
+            widths=self.widths,
+            solved=solved_NW,
+            tried=tried_NW,
+            log_middle=float(log_middle),
+        )
 
     def _lapses(self) -> Floats:
         if self.along is Along.SEQ_LEN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -73,6 +74,18 @@ def test_torn_and_foreign_files_are_set_aside(tmp_path: Path, content: bytes) ->
         store = RecordStore(tmp_path)
     assert len(store.rows) == 1
     assert (tmp_path / "set_aside" / "foreign.json.0").read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["steps", "seconds"])
+@pytest.mark.parametrize("value", [None, "many", [3], -1, float("nan"), 10**400], ids=lambda value: str(value)[:9])
+def test_a_record_that_does_not_tell_what_its_trial_took_is_foreign(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    write_record(tmp_path, record())
+    (tmp_path / "records" / "foreign.json").write_text(json.dumps({**record(1), name: value}))
+    assert len(read_records(tmp_path)) == 1
+    with pytest.warns(UserWarning, match=r"foreign\.json.*set aside"):
+        assert len(RecordStore(tmp_path).rows) == 1
 
 
 def test_a_file_that_is_being_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,13 +95,15 @@ def upgraded(value: object) -> object:
 
 
 def is_record(value: object) -> bool:
-    """Whether a value read from a file is a record of this schema: all columns, a known status."""
+    """Whether a value read from a file is a record of this schema: all columns, known status, numbers that add up."""
     return (
         isinstance(value, Mapping)
         and set(value) == set(COLUMNS)
         and value["schema_version"] == SCHEMA_VERSION
         and all(isinstance(value[column], str) for column in ("trial_id", "status", "finished_at"))
         and value["status"] in set(Status)
+        # What a trial took is added up; every trial tells it, also one that failed.
+        and all(isinstance(value[name], int | float) and 0 <= value[name] < 2**63 for name in ("steps", "seconds"))
     )
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 
 from analysis import Analysis
 from tune_zoo.plan import Cell, Plan
+
+_ANY_WIDTH = 10**6
+"""Columns of a console into which every table fits."""
 
 
 def percent(share: float) -> str:
@@ -19,8 +26,30 @@ def trials(number: int) -> str:
     return f"{number:,} trial" if number == 1 else f"{number:,} trials"
 
 
-def widths_table(results: Analysis) -> Table:
-    """Return the minimal widths, a row a mixer and a column a sequence length."""
+def widths_table(results: Analysis) -> Fitting:
+    """Return the minimal widths: a row a mixer and a column a length, or a row for both where that is too wide."""
+    return Fitting(wide=_widths_wide(results), tall=_widths_tall(results))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitting:
+    """A table in two forms, of which a console shows the one that fits, for it would cut the other off.
+
+    Attributes:
+        wide: What is shown where its natural width fits.
+        tall: What is shown elsewhere; names fold in it, and numbers stay whole.
+    """
+
+    wide: Table
+    tall: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Choose the form; rich calls it."""
+        natural = Measurement.get(console, options.update(width=_ANY_WIDTH), self.wide).maximum
+        yield self.wide if natural <= options.max_width else self.tall
+
+
+def _widths_wide(results: Analysis) -> Table:
     lengths = sorted({width.seq_len for fit in results.fits for width in fit.widths})
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("mixer", no_wrap=True)
@@ -29,6 +58,17 @@ def widths_table(results: Analysis) -> Table:
     for fit in results.fits:
         texts = {width.seq_len: width.text() for width in fit.widths}
         table.add_row(fit.label, *(texts.get(length, "") for length in lengths))
+    return table
+
+
+def _widths_tall(results: Analysis) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("mixer", overflow="fold")
+    for heading in ("N", "d*"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for fit in results.fits:
+        for width in fit.widths:
+            table.add_row(fit.label, str(width.seq_len), width.text())
     return table
 
 

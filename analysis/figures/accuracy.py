@@ -141,7 +141,7 @@ def draw_accuracy(shown: Sequence[AccuracyPanel], threshold: float, *, theme: Th
     view = (widths[0] / 2**0.4, widths[-1] * 2**0.4) if widths else (1.0, 2.0)
     lanes = len(look) if len(look) > _SHADED else 0
     pixels = sum(series.d_model.size for panel in shown for series in panel.series) > MOST_DRAWN
-    top = _LANES_FROM + _LANE * lanes - 0.02
+    top = lane_height(lanes) - 0.02
     with house_style(theme):
         keys = [(panel.seq_len, panel.num_kv_pairs) for panel in shown]
         figure, axes = panels(len(shown), panel_columns(keys), stretch=max(1.0, top / _USUAL_TOP))
@@ -172,7 +172,7 @@ def _draw_panel(
 ) -> None:
     ax.set_title(f"N = {panel.seq_len}, k = {panel.num_kv_pairs}")
     draw_references(ax, threshold, panel.num_kv_pairs, theme)
-    lane = {name: _LANES_FROM + _LANE * place for place, name in enumerate(sorted(look, reverse=True))}
+    lane = {name: lane_height(place) for place, name in enumerate(sorted(look, reverse=True))}
     for series in panel.series:
         style = look[series.mixer]
         draw_curve(
@@ -185,7 +185,7 @@ def _draw_panel(
             pixels=pixels,
         )
         if len(look) > _SHADED:
-            _mark_lane(ax, series.width, style, lane[series.mixer], view)
+            draw_lane(ax, series.width, style.color, lane[series.mixer], view)
         else:
             _shade(ax, series.width, style, view)
 
@@ -202,16 +202,24 @@ def _shade(ax: Axes, width: MinimalWidth, style: Look, view: tuple[float, float]
         ax.axvspan(*ends, color=style.color, alpha=0.16, linewidth=0, zorder=0)
 
 
-def _mark_lane(ax: Axes, width: MinimalWidth, style: Look, height: float, view: tuple[float, float]) -> None:
-    # With many mixers, shades over the whole panel would mix to mud; a lane each stays readable.
+def lane_height(place: int) -> float:
+    """Height of a lane for an interval of d*, over the accuracies and the lanes before."""
+    return _LANES_FROM + _LANE * place
+
+
+def draw_lane(ax: Axes, width: MinimalWidth, color: str, height: float, view: tuple[float, float]) -> None:
+    """Draw an interval of d* as a bar in a lane of its own, with an arrow at an open end.
+
+    With many mixers, shades over the whole panel would mix to mud; a lane each stays readable.
+    """
     ends = _ends(width, view)
     if ends is None:
         return
-    ax.plot(ends, [height, height], color=style.color, linewidth=2.6, solid_capstyle="butt", zorder=2)
+    ax.plot(ends, [height, height], color=color, linewidth=2.6, solid_capstyle="butt", zorder=2)
     if not width.bracketed:
         left = width.lower is None
         end = ends[0] * 2**0.12 if left else ends[1] / 2**0.12
-        ax.plot([end], [height], color=style.color, marker="<" if left else ">", markersize=5, clip_on=False)
+        ax.plot([end], [height], color=color, marker="<" if left else ">", markersize=5, clip_on=False)
 
 
 def _names_fit(shown: Sequence[AccuracyPanel], look: dict[str, Look]) -> bool:

@@ -60,7 +60,15 @@ def draw_references(ax: Axes, threshold: float, num_kv_pairs: int, theme: Theme)
 
 
 def draw_curve(
-    ax: Axes, look: Look, *, means: Dots, seeds: Dots, several: bool, crowded: bool, pixels: bool = False
+    ax: Axes,
+    look: Look,
+    *,
+    means: Dots,
+    seeds: Dots,
+    several: bool,
+    crowded: bool,
+    pixels: bool = False,
+    dash: str = "-",
 ) -> None:
     """Draw one mixer: a line and markers, a faint dot a seed, a cross where training diverged.
 
@@ -72,12 +80,13 @@ def draw_curve(
         several: Whether there are several seeds, so that they are not all under their means.
         crowded: Whether so many mixers share the panel that lines must step back.
         pixels: Whether the single seeds are pixels in an SVG too; see `MOST_DRAWN`.
+        dash: Dashes of the line.
     """
     width, alpha = (1.0, 0.75) if crowded else (1.4, 1.0)
-    ax.plot(*means, color=look.color, linewidth=width, alpha=alpha, zorder=3)
+    ax.plot(*means, color=look.color, linewidth=width, linestyle=dash, alpha=alpha, zorder=3)
     if several:
         size, faint = (6, 0.3) if crowded else (13, 0.4)
-        dots = ax.scatter(*seeds, color=look.color, s=size, alpha=faint, linewidth=0, zorder=4)
+        dots = ax.scatter(*seeds, color=look.color, s=size, alpha=faint, linewidth=0, zorder=3.5)
         dots.set_rasterized(pixels)
     draw_markers(ax, look, means, crowded=crowded, zorder=5)
     diverged = seeds[0][np.isnan(seeds[1])]

@@ -150,6 +150,9 @@ def _draw_markers(ax: Axes, series: Sequence[RateSeries], look: dict[int, Look],
     xy, colors = _dots([one.means for one in series], [style.color for style in own])
     compared = np.concatenate([one.compared for one in series])
     area = marker_area(own[0], crowded=crowded) * np.concatenate([one.weight for one in series])
+    if np.ptp(area) == 0:
+        # One size makes one shape in an SVG, where sizes of their own would make a shape a dot.
+        area = area[:1]
     faces, rims = np.where(
         compared, [colors, [own[0].paper] * len(colors)], [[own[0].paper] * len(colors), colors]
     )
@@ -175,8 +178,8 @@ def _mark_best(
         beside = np.array([one.edge == edge for one in series])
         if beside.any():
             aside = ScaledTranslation(edge * _ARROW_GAP / 72.0, 0.0, figure.dpi_scale_trans)
-            look_of = {"marker": marker, "color": theme.strong, "markersize": 4, "linestyle": ""}
-            ax.plot(x[beside], y[beside], transform=ax.transData + aside, zorder=7, **look_of)
+            (heads,) = ax.plot(x[beside], y[beside], linestyle="", marker=marker, markersize=4, zorder=7)
+            heads.set(color=theme.strong, transform=ax.transData + aside)
 
 
 def _conventions(series: Sequence[RateSeries], threshold: float, theme: Theme, widths: int) -> list[Artist]:

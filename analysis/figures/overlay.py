@@ -90,7 +90,7 @@ def draw_overlay(runs: Runs, theme: Theme = PRINT) -> Figure:
             powers_of_two(ax.xaxis, *x_view, lengths, most=6)
             powers_of_two(ax.yaxis, *y_view, known_ends(cuts))
         name_axes(figure, theme, x="sequence length N", y="minimal width d*")
-        place_legends(figure, {}, [_run_handle(place, name, theme) for place, (name, _) in enumerate(runs)])
+        place_legends(figure, {}, [run_handle(place, name, theme) for place, (name, _) in enumerate(runs)])
     return figure
 
 
@@ -100,7 +100,8 @@ def run_look(place: int, theme: Theme) -> tuple[str, str]:
     return theme.line(_RUNS[hue]), _DASHES[min(turn, len(_DASHES) - 1)]
 
 
-def _run_handle(place: int, name: str, theme: Theme) -> Artist:
+def run_handle(place: int, name: str, theme: Theme) -> Artist:
+    """What names a run in the legend."""
     color, dash = run_look(place, theme)
     # A legend leaves out what begins with an underscore.
     shown = re.sub("^_", " _", name.replace("$", r"\$"))

@@ -1,10 +1,10 @@
 """Two covariates: ln d* = α + b · ln N + c · ln k + u, where sequence lengths and numbers of pairs are crossed.
 
 The same likelihood as that of `analysis.law.posterior`, with a line for every (α, b, c), on a grid twice as
-coarse; b and c are flat over the same range. The scatter u is one for each point (N, k), or one for each length, or
-one for each number of pairs: a third of the prior each, since which of them it is no table says beforehand. Taken to
-be each point's own where the points of a length share it, it would average out over them, and b would come out too
-sure (docs/results/calibration.md).
+coarse; b and c are flat over the same range. The scatter u is one for each point (N, k), or one for each length,
+or one for each number of pairs, and a third of the prior falls to each. Were it taken to be each point's own where
+the points of a length share it, it would average out over them, and b would come out too sure
+(docs/results/calibration.md).
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def fit_crossed(
         _join_shared(points, alpha, (x_N, b), (z_N, c)),
         _join_shared(points, alpha, (z_N, c), (x_N, b)),
     ]
-    return _law_of(sum(_mass(joint, max(one.top for one in joints)) for joint in joints))
+    top = max(joint.top for joint in joints)
+    return _law_of(np.sum([_mass(joint, top) for joint in joints], axis=0))
 
 
 def _join_shared(

@@ -18,6 +18,7 @@ from analysis.law.joint import Joint, Lengths, join
 from analysis.law.likelihood import interpolation, scattered
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Indices = NDArray[np.intp]
 
 # As in `analysis.law.likelihood`: low enough to mean "impossible".
@@ -57,21 +58,21 @@ def join_groups(points: Lengths, groups: Groups) -> Joint:
         The likelihood of the lines that matter.
     """
     log_NGE = np.log(np.maximum(points.likelihood, _FLOOR))
-    log_RGSE = np.stack([_of_group(log_NGE, points.v, groups, value) for value in np.unique(groups.shared)])
-    top_R = log_RGSE.max(axis=(1, 2, 3), keepdims=True)
-    r, g, s, e = log_RGSE.shape
-    log_RGC = scattered(np.exp(log_RGSE - top_R).reshape(r, g, s * e), points.kernels)
-    # τ turns fastest, so that the combinations of every slope stay together.
-    end_to_end = log_RGC.reshape(r, g, s, -1).transpose(0, 2, 1, 3).reshape(r, s * g, -1)
-    step = points.v[1] - points.v[0]
-    long_v = np.asarray(points.v[0] + step * np.arange(s * g), dtype=np.float64)
-    long = replace(points, v=long_v, likelihood=log_RGSE, scattered=np.ascontiguousarray(end_to_end))
-    joint = join(long, groups.height + groups.slope * (g * step))
-    return replace(joint, top=joint.top + float(top_R.sum()))
+    tables = [_table(_of_group(log_NGE, points.v, groups, value), points) for value in np.unique(groups.shared)]
+    step, slopes = points.v[1] - points.v[0], groups.slopes.size
+    long = replace(
+        points,
+        v=np.asarray(points.v[0] + step * np.arange(slopes * points.v.size), dtype=np.float64),
+        # What a group shows without its scatter is not asked for again.
+        likelihood=np.empty((0, 0, 0)),
+        scattered=np.stack([table for table, _ in tables]),
+    )
+    joint = join(long, groups.height + groups.slope * (points.v.size * step))
+    return replace(joint, top=joint.top + sum(top for _, top in tables))
 
 
 def _of_group(log_NGE: Floats, v_G: Floats, groups: Groups, value: float) -> Floats:
-    """Log-likelihood of one group over its height and slope, no scatter in it yet, shape (G, S, E)."""
+    """Log-likelihood of one group over its height and slope, without its scatter, shape (G, S, E)."""
     own = np.flatnonzero(groups.shared == value)
     found: Floats = np.stack(
         [
@@ -81,3 +82,13 @@ def _of_group(log_NGE: Floats, v_G: Floats, groups: Groups, value: float) -> Flo
         axis=1,
     )
     return found
+
+
+def _table(log_GSE: Floats, points: Lengths) -> tuple[Singles, float]:
+    """Log-likelihood of one group, scattered, its slopes end to end, shape (S · G, C); and what was taken off."""
+    g, s, e = log_GSE.shape
+    top = float(log_GSE.max())
+    log_GC = scattered(np.exp(log_GSE - top).reshape(1, g, s * e), points.kernels)[0]
+    # τ turns fastest, so that the combinations of every slope stay together.
+    table_GC: Singles = np.ascontiguousarray(log_GC.reshape(g, s, -1).transpose(1, 0, 2)).reshape(s * g, -1)
+    return table_GC, top

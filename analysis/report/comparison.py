@@ -9,7 +9,8 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.figures.overlay import draw_overlay
-from analysis.figures.pictures import Picture, pictures
+from analysis.figures.overlay_accuracy import compared_rows, draw_runs
+from analysis.figures.pictures import Picture
 from analysis.report.html import page
 from analysis.report.markdown import bullets, plain, table
 from analysis.report.output import picture_files, put_all
@@ -44,10 +45,12 @@ def write_comparison(comparison: Comparison, out: Path, *, about: Mapping[str, s
 
 
 def _files(comparison: Comparison) -> dict[str, bytes]:
-    together, runs = comparison.together, [(run, analysis.fits) for run, analysis in comparison.runs.items()]
+    runs = comparison.runs
+    fits = [(run, analysis.fits) for run, analysis in runs.items()]
+    widths = _by_run({run: analysis.widths for run, analysis in runs.items()})
     shown = {
-        "minimal_width": Picture(draw=partial(draw_overlay, runs), data=together.widths),
-        "accuracy": pictures(together)["accuracy"],
+        "minimal_width": Picture(draw=partial(draw_overlay, fits), data=widths),
+        "accuracy": Picture(draw=partial(draw_runs, runs), data=compared_rows(runs)),
     }
     contents = {f"{name}.csv": frame.to_csv(index=False).encode() for name, frame in _tables(comparison).items()}
     for name, picture in shown.items():
@@ -56,7 +59,13 @@ def _files(comparison: Comparison) -> dict[str, bytes]:
 
 
 def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    return {"fits": comparison.together.to_frame(), "differences": comparison.differences()}
+    fits = _by_run({run: analysis.to_frame() for run, analysis in comparison.runs.items()})
+    return {"fits": fits, "differences": comparison.differences()}
+
+
+def _by_run(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Tables of every run as one, with the name of the run in the first column."""
+    return pd.concat([frame.assign(run=run)[["run", *frame]] for run, frame in frames.items()], ignore_index=True)
 
 
 def comparison_text(comparison: Comparison, *, about: Mapping[str, str]) -> str:
@@ -72,7 +81,7 @@ def comparison_text(comparison: Comparison, *, about: Mapping[str, str]) -> str:
         "About": about_text(about),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
-    runs, threshold = plain(listed(comparison.runs)), comparison.together.threshold
+    runs, threshold = plain(listed(comparison.runs)), next(iter(comparison.runs.values())).threshold
     return f"# {HEADING}\n\n{runs}. Solved means an accuracy of at least {threshold:g}.\n\n{body}\n"
 
 

@@ -23,9 +23,9 @@ def page(markdown: str, files: Mapping[str, bytes], *, title: str) -> str:
 
     Images and links that name one of the files hold its content, but for what would make the page too heavy to
     mail: a figure that is there as `.svg` is shown as that, up to 1.5 MB, and on a dark page as `dark/NAME.svg` if
-    there is one, but is no download; data of over 1 MB is named and lies beside the report. Names of mixers and words of commands are those of
-    users: HTML in the Markdown is shown as text, links lead to the web, to a place on the page or to a file, and
-    the page's policy lets it load nothing. The same arguments give the same page.
+    there is one, but is no download; data of over 1 MB is named and lies beside the report. Names of mixers and
+    words of commands are those of users: HTML in the Markdown is shown as text, links lead to the web, to a place
+    on the page or to a file, and the page's policy lets it load nothing. The same arguments give the same page.
 
     Args:
         markdown: The report, CommonMark with tables.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,10 @@ from analysis.figures.theme import DARK, PRINT, Theme
 from analysis.results.summary import Analysis
 
 DPI = 220
+
+_PLACES = re.compile(rb' (?:d|x|y)="[^"]*"')
+_DIGITS = re.compile(rb"(\.\d\d)\d+")
+_INDENT = re.compile(rb"\n +")
 
 
 def write_figures(analysis: Analysis, out: Path) -> list[Path]:
@@ -82,7 +87,13 @@ def _image(figure: Figure, kind: str, theme: Theme) -> bytes:
     metadata = {"Date": None} if kind == "svg" else None
     with house_style(theme):
         figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
-    return buffer.getvalue()
+    return _lighter(buffer.getvalue()) if kind == "svg" else buffer.getvalue()
+
+
+def _lighter(svg: bytes) -> bytes:
+    """An SVG with places to a hundredth of a point, where matplotlib writes a millionth, and without indents."""
+    rounded = _PLACES.sub(lambda place: _DIGITS.sub(rb"\1", place.group()), svg)
+    return _INDENT.sub(b"\n", rounded)
 
 
 def put_all(out: Path, contents: Mapping[str, bytes]) -> list[Path]:

@@ -30,12 +30,13 @@ A cell (mixer, N, k, d_model, seed) is solved if the best over its tuned values 
 split that neither training nor the choice of when to stop has seen. A seed solves at width d with probability γ +
 (1 − γ − λ) Φ((ln d − ln d\\*(N)) / σ), where ln d\\*(N) = α + b (ln N − mean ln N) + u and u ~ Normal(0, τ²). The
 posterior of α and b is computed on a grid, flat in both, with the slope σ, lapses λ, guesses γ and the scatter τ
-summed out over ln σ ~ Normal(ln .2, .7), λ ~ Beta(1.5, 9), γ ∈ {.01, .04} and τ ~ HalfNormal(.25); lengths that
-always or never solved are censored and need no special case. The interval of d\\* at one length is the
-maximum-likelihood cut between widths that fail and widths that solve, with lapses of 10 % and guesses of 2 %. Odds
-are posterior over prior density. The task, multi-query associative recall (MQAR), and the question are those of
-[arXiv 2312.04927](https://arxiv.org/abs/2312.04927). A line through the smallest width that solved is not used: it
-takes lapses and censoring for facts, and is biased towards a constant."""
+summed out on grids, with ln σ ~ Normal(ln .2, .7) from .05 to .6, λ ~ Beta(1.5, 9) from .02 to .3, γ ∈ {.01, .04}
+and τ ~ HalfNormal(.25) from 0 to .6; lengths that always or never solved are censored and need no special case.
+The interval of d\\* at one length is the maximum-likelihood cut between widths that fail and widths that solve,
+with lapses of 10 % and guesses of 2 %. Odds are posterior over prior density. The task, multi-query associative
+recall (MQAR), and the question are those of [arXiv 2312.04927](https://arxiv.org/abs/2312.04927). A line through
+the smallest width that solved is not used: it takes lapses and censoring for facts, and is biased towards a
+constant."""
 
 WIDTHS = """\
 (64, 128] says that width 64 fails and width 128 solves; ≤ 64 that every width tried solved, 64 being the
@@ -101,11 +102,11 @@ LAWS = """\
 Five laws, each as likely as the others before the data; constant and linear are the ends of the other three, whose
 exponents at the mean length are flat from 0 to 1, so that only how they bend tells these apart: affine, d\\* = c +
 mN, bends upwards, saturating, 1/d\\* = c + m/N, levels off. Of a fit whose b lies outside 0 to 1 such
-probabilities would say nothing, and none are given. (The odds of the verdict compare with an exponent free from −1
-to 2.5; beside one from 0 to 1, constant and linear are some 3.5 times less likely.) Widths are medians with 95 %
-intervals, the scatter of a single length included; those of the power law take any exponent. ‡: more than one
-doubling beyond the longest length, where **nothing but the law speaks**: read the spread between the laws there,
-not one of them. Data: [laws.csv](laws.csv) and [predictions.csv](predictions.csv)."""
+probabilities would say nothing, and a dash stands for them. (The odds of the verdict compare with an exponent free
+from −1 to 2.5; beside one from 0 to 1, constant and linear are some 3.5 times less likely.) Widths are medians
+with 95 % intervals, the scatter of a single length included; those of the power law take any exponent. ‡: more
+than one doubling beyond the longest length, where **nothing but the law speaks**: read the spread between the laws
+there, not one of them. Data: [laws.csv](laws.csv) and [predictions.csv](predictions.csv)."""
 
 DIFFERENCES = """\
 Posterior of the difference of two exponents, with its 95 % interval, and the probability that the first is the
@@ -135,15 +136,15 @@ The exponent without each length, with its 95 % interval, † where undetermined
 length is that length's. Data: [left_out.csv](left_out.csv)."""
 
 PRIORS = """\
-The exponent under other priors: scatter τ half and twice as wide, lapses of 7 % and 30 % in the mean beside 14 %,
-nine combinations in all. Least squares, on the midpoints of the bracketed intervals, know neither lapses nor
-censored lengths; they are a second opinion. Data: [priors.csv](priors.csv)."""
+The exponent under other priors of scatter and lapses: τ of .10 and .25 in the mean beside .18, λ of 8 % and 20 %
+beside 12 %, nine combinations in all. Least squares, on the midpoints of the bracketed intervals, know neither
+lapses nor censored lengths; they are a second opinion. Data: [priors.csv](priors.csv)."""
 
 CROSSED = """\
 Where lengths and numbers of pairs are crossed, ln d\\* = α + b ln N + c ln k + u is fitted to all of them
 together: b says what a longer sequence asks for at the same number of pairs, c what more pairs ask for at the same
-length. Every (N, k) has a scatter u of its own; where a length strays at every k alike, b is less sure than it
-seems. Data: [crossed.csv](crossed.csv)."""
+length. The scatter u is one for each (N, k), for each length or for each number of pairs, a third of the prior
+each. Data: [crossed.csv](crossed.csv)."""
 
 COMPARED_LAWS = """\
 ![Minimal width against sequence length, the runs in one panel a mixer](minimal_width.png)

@@ -11,8 +11,8 @@ from analysis.text import listed, number, odds
 SURPRISE = 0.05
 """Posterior predictive p under which a law does not explain the counts.
 
-Of 400 simulated tables that keep to the law none came under it; of tables whose cells fail or solve as a whole,
-two in five did.
+Of 600 simulated tables that keep to the law one came under it; of those whose seeds are alike, so that cells fail
+or solve as a whole, one in three (docs/results/calibration.md).
 """
 
 
@@ -73,7 +73,7 @@ def _disagreement(fit: FitResult) -> list[str]:
 
 
 def _bending(fit: FitResult) -> list[str]:
-    if not comparable(fit):
+    if not comparable(fit.law):
         return [
             f"b = {number(fit.law.b_median)} lies outside 0 to 1, between which the laws compared are, so that "
             "none of them is given a probability"

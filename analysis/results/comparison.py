@@ -86,7 +86,8 @@ def _shared(one: pd.DataFrame, other: pd.DataFrame) -> int:
 
 
 def _says_what_it_was(column: str) -> bool:
-    return column != "trial_id" and column not in OUTCOMES and not says_what_came(column)
+    bookkeeping = column in OUTCOMES or says_what_came(column)
+    return not bookkeeping and column not in ("trial_id", "repeats")
 
 
 def _values(trials: pd.DataFrame, name: str) -> str:

@@ -33,20 +33,24 @@ class CrossedFit:
     @property
     def verdicts(self) -> tuple[Verdict, Verdict]:
         """What is known of the exponent of the length and of that of the number of pairs."""
-        return self._verdict(self.law.b, 0), self._verdict(self.law.c, 1)
+        (b, _), (c, _) = self._judged()
+        return b, c
 
-    def _verdict(self, exponent: Exponent, axis: int) -> Verdict:
-        values = {point[axis] for point in self.bracketed}
-        known = exponent.sd <= MAX_SD and exponent.edge_mass < MAX_EDGE_MASS and len(values) >= MIN_BRACKETED
-        return judge_exponent(exponent)[0] if known else Verdict.UNDETERMINED
+    def _judged(self) -> list[tuple[Verdict, str]]:
+        """Both verdicts with their reasons."""
+        found = []
+        for axis, exponent in enumerate((self.law.b, self.law.c)):
+            missing = _missing(exponent, len({point[axis] for point in self.bracketed}))
+            found.append((Verdict.UNDETERMINED, missing) if missing else judge_exponent(exponent))
+        return found
 
     def sentence(self) -> str:
-        """Both in one sentence, without a full stop."""
+        """Both in one sentence, without a full stop; of an undetermined exponent with the reason."""
         parts = (("length", "b", self.law.b), ("number of pairs", "c", self.law.c))
-        said = [
-            f"{verdict} in the {axis}, {name} = {number(exponent.median)} {interval(exponent.interval)}"
-            for (axis, name, exponent), verdict in zip(parts, self.verdicts, strict=True)
-        ]
+        said = []
+        for (axis, name, exponent), (verdict, reason) in zip(parts, self._judged(), strict=True):
+            told = f"{verdict} in the {axis}, {name} = {number(exponent.median)} {interval(exponent.interval)}"
+            said.append(f"{told} ({reason})" if verdict is Verdict.UNDETERMINED else told)
         return f"{self.mixer}: {'; '.join(said)}"
 
     def row(self) -> dict[str, object]:
@@ -57,6 +61,19 @@ class CrossedFit:
             found |= {name: exponent.median, f"{name}_low": low, f"{name}_high": high}
             found |= {f"{name}_sd": exponent.sd, f"{name}_verdict": str(verdict)}
         return found | {"correlation": self.law.correlation, "bracketed": len(self.bracketed)}
+
+
+def _missing(exponent: Exponent, bracketed: int) -> str:
+    """The first condition of a verdict that does not hold, in words; empty where all hold."""
+    if bracketed < MIN_BRACKETED:
+        held = bracketed or "none"
+        return f"{held} of the values tried is bracketed, and a verdict needs {MIN_BRACKETED}"
+    if exponent.sd > MAX_SD:
+        return f"its standard deviation is {number(exponent.sd)}, over {MAX_SD}"
+    if exponent.edge_mass >= MAX_EDGE_MASS:
+        low, high = exponent.grid[0], exponent.grid[-1]
+        return f"it may lie outside {number(low, 0)} to {number(high, 1)}, the range looked at"
+    return ""
 
 
 def crossed_fits(counts: pd.DataFrame) -> list[CrossedFit]:

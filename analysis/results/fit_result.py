@@ -114,17 +114,17 @@ class FitResult:
             `verdict`, `reason`, and `minimal_widths`: for each length the interval (low, high] of d*, None at
             an end that is not known. `odds` compares the three laws, free being the unit: constant and linear
             are how much more (over 1) or less (under 1) likely b = 0 or b = 1 is than an exponent left free,
-            as in `sentence`; no prior chances of the laws are needed for that, as probabilities would.
+            as in `sentence`; no prior chances of the laws are needed for that, as probabilities would. What is
+            said of b is None where there is no law.
         """
-        low, high = self.law.b_interval
-        constant, linear = self.law.odds_constant, self.law.odds_linear
+        found = {name: _finite(value) for name, value in self._numbers().items()}
         return {
             "mixer": self.label,
-            "b": _finite(self.law.b_median),
-            "ci_low": _finite(low),
-            "ci_high": _finite(high),
-            "sd": _finite(self.law.b_sd),
-            "odds": {"constant": _finite(constant), "linear": _finite(linear), "free": 1.0},
+            "b": found["b"],
+            "ci_low": found["b_low"],
+            "ci_high": found["b_high"],
+            "sd": found["b_sd"],
+            "odds": {"constant": found["odds_constant"], "linear": found["odds_linear"], "free": 1.0},
             "verdict": str(self.verdict),
             "reason": self.reason,
             "minimal_widths": [
@@ -133,16 +133,10 @@ class FitResult:
             ],
         }
 
-    def row(self) -> dict[str, object]:
-        """The fit as one row of a table."""
+    def _numbers(self) -> dict[str, float]:
+        """What the posterior says of b; NaN where there is no law, and the posterior is the prior."""
         low, high = self.law.b_interval
-        check = self.cross_check
-        return {
-            "fit": self.label,
-            "mixer": self.mixer,
-            "num_kv_pairs": " ".join(map(str, self.num_kv_pairs)),
-            "threshold": self.threshold,
-            "verdict": str(self.verdict),
+        found = {
             "b": self.law.b_median,
             "b_low": low,
             "b_high": high,
@@ -150,11 +144,24 @@ class FitResult:
             "edge_mass": self.law.edge_mass,
             "odds_constant": self.law.odds_constant,
             "odds_linear": self.law.odds_linear,
+        }
+        return found if self.has_law else dict.fromkeys(found, math.nan)
+
+    def row(self) -> dict[str, object]:
+        """The fit as one row of a table; NaN where it has no law."""
+        check = self.cross_check
+        return {
+            "fit": self.label,
+            "mixer": self.mixer,
+            "num_kv_pairs": " ".join(map(str, self.num_kv_pairs)),
+            "threshold": self.threshold,
+            "verdict": str(self.verdict),
+            **self._numbers(),
             "bracketed": sum(width.bracketed for width in self.widths),
             "seq_lens": len(self.widths),
             "cells": self.tried,
             "missing_cells": self.missing,
-            "predictive_p": self.predictive.p_value,
+            "predictive_p": self.predictive.p_value if self.has_law else math.nan,
             "least_squares_b": check.b if check else float("nan"),
             "least_squares_low": check.low if check else float("nan"),
             "least_squares_high": check.high if check else float("nan"),

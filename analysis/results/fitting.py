@@ -53,7 +53,7 @@ def fit_counts(label: str, counts: pd.DataFrame, threshold: float) -> FitResult:
         missing=int(counts["missing"].sum()),
         d_models=tuple(grid.widths),
         candidates=compare_laws(joint.lengths, law.alpha, law.seq_lens) if several else (),
-        left_out=leave_one_out(joint, law, widths),
+        left_out=leave_one_out(joint, law, widths) if several else {},
         priors=other_priors(joint, law, widths) if several else {},
         predictive=predict_rates(
             joint, lines_of(joint, law), (grid.solved, grid.tried), np.log(np.asarray(grid.widths, dtype=float))

@@ -37,8 +37,8 @@ def lapse_notes(counts: pd.DataFrame, widths: Sequence[MinimalWidth]) -> list[st
 def _uneven(over: pd.DataFrame, seq_lens: Sequence[int]) -> list[str]:
     """Whether lapses rise or fall with the length, where the fit has one rate and takes the rest for width.
 
-    Of simulated tables with one rate 1 to 5 % get this note, and 70 % of those whose rate rises from 5 to 45 %
-    over four lengths, where b comes out .16 too high (docs/results/calibration.md).
+    Of simulated tables with one rate 2 to 5 % get this note, and two thirds of those whose rate rises from 5 to
+    45 % over four lengths, where b comes out .16 too high (docs/results/calibration.md).
     """
     half = len(seq_lens) // 2
     short, long = seq_lens[:half], seq_lens[len(seq_lens) - half :]

@@ -9,6 +9,7 @@ import pandas as pd
 
 from analysis.errors import LengthsError
 from analysis.law.candidates import Candidate, Law
+from analysis.law.law_posterior import LawPosterior
 from analysis.results.fit_result import FitResult
 
 OCTAVES = (1, 2)
@@ -17,7 +18,8 @@ OCTAVES = (1, 2)
 BEYOND = 0.25
 """How far outside 0 to 1 the median of an exponent may lie before the laws, which lie between, say nothing of it.
 
-Of simulated tables of a constant or linear law 1 to 4 % fall outside by this (docs/results/calibration.md).
+Of simulated tables of a constant or linear law at most 1 % are left without probabilities
+(docs/results/calibration.md).
 """
 
 FAR = 1.0
@@ -39,7 +41,7 @@ def laws_frame(fits: Sequence[FitResult]) -> pd.DataFrame:
             "fit": fit.label,
             "mixer": fit.mixer,
             "law": str(candidate.law),
-            "probability": candidate.probability if comparable(fit) else math.nan,
+            "probability": candidate.probability if comparable(fit.law) else math.nan,
         }
         for fit in fits
         for candidate in fit.candidates
@@ -47,7 +49,7 @@ def laws_frame(fits: Sequence[FitResult]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["fit", "mixer", "law", "probability"])
 
 
-def comparable(fit: FitResult) -> bool:
+def comparable(law: LawPosterior) -> bool:
     """Whether the five laws, whose exponents lie between 0 and 1, can be what the table follows.
 
     They are weighed against each other alone. Where the exponent left free lies elsewhere, the best of them is the
@@ -55,10 +57,10 @@ def comparable(fit: FitResult) -> bool:
     lies outside 0 to 1 as a whole, or its median by more than `BEYOND`.
 
     Args:
-        fit: The fit; of one without a law there is nothing to compare.
+        law: The posterior with the exponent left free.
     """
-    low, high = fit.law.b_interval
-    return low <= 1.0 and high >= 0.0 and -BEYOND <= fit.law.b_median <= 1.0 + BEYOND
+    low, high = law.b_interval
+    return low <= 1.0 and high >= 0.0 and -BEYOND <= law.b_median <= 1.0 + BEYOND
 
 
 def predictions_frame(fits: Sequence[FitResult], seq_lens: Sequence[int] = ()) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from analysis.results.lapse_notes import lapse_notes
 from analysis.tables.cells import POINT
 from analysis.tables.columns import FIXED, Status
 from analysis.tables.learning_rates import edge_notes
+from analysis.tables.values import numbers
 from analysis.text import listed
 
 
@@ -33,7 +34,9 @@ def fit_notes(
     return [
         *check_notes(fit),
         *_tied(counts),
+        *_guessed(counts, threshold),
         *_missing(counts),
+        *_repeated(own),
         *_diverged(own),
         *lapse_notes(counts, widths),
         *(f"not monotone at seq_len {width.seq_len}: {width.note}" for width in widths if width.note),
@@ -53,7 +56,29 @@ def _tied(counts: pd.DataFrame) -> list[str]:
 
 def _missing(counts: pd.DataFrame) -> list[str]:
     lost, all_cells = int(counts["missing"].sum()), int((counts["tried"] + counts["missing"]).sum())
-    return [f"{lost} of {all_cells} cells are missing, since a trial of theirs was lost"] if lost else []
+    why = "since a trial of theirs was lost or lacks the accuracy that decides"
+    return [f"{lost} of {all_cells} cells are missing, {why}"] if lost else []
+
+
+def _guessed(counts: pd.DataFrame, threshold: float) -> list[str]:
+    pairs = int(counts["num_kv_pairs"].min())
+    if threshold * pairs > 1.0:
+        return []
+    return [
+        f"the threshold {threshold:g} is not over 1/{pairs}, the accuracy per query of a guess among the "
+        f"{pairs} pairs: raise it"
+    ]
+
+
+def _repeated(own: pd.DataFrame) -> list[str]:
+    # Trials that seeds or ids tell apart do not have the column.
+    repeats = int(own["repeats"].sum()) if "repeats" in own else 0
+    if not repeats:
+        return []
+    return [
+        f"{repeats} rows that finished repeat a trial of the table, and only the last of each counts: give seed "
+        "if they are repetitions"
+    ]
 
 
 def _diverged(own: pd.DataFrame) -> list[str]:
@@ -62,8 +87,10 @@ def _diverged(own: pd.DataFrame) -> list[str]:
     diverged = without & ~stopped
     said = []
     if diverged.any():
-        said.append(f"{diverged.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged: try "
-            "lower learning rates")
+        said.append(
+            f"{diverged.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged: try "
+            "lower learning rates"
+        )
     if stopped.any():
         said.append(
             f"{stopped.sum()} of {len(own)} cells are unsolved since every trial of theirs diverged or was "
@@ -75,7 +102,7 @@ def _diverged(own: pd.DataFrame) -> list[str]:
 def _given_up(own: pd.DataFrame, threshold: float) -> list[str]:
     if "threshold" not in own:
         return []
-    aimed_at = pd.to_numeric(own["threshold"], errors="coerce")
+    aimed_at = numbers(own["threshold"])
     doubtful = (_statuses(own) == Status.GIVEN_UP) & (own["accuracy"] < threshold) & (aimed_at > threshold)
     if not doubtful.any():
         return []
@@ -101,7 +128,8 @@ def _stopped_early(own: pd.DataFrame, threshold: float) -> list[str]:
 
 
 def _pooled(own: pd.DataFrame) -> list[str]:
-    several = [name for name in FIXED if name in own and own[name].nunique() > 1]
+    # As text, since a list has no hash.
+    several = [name for name in FIXED if name in own and own[name].dropna().astype(str).nunique() > 1]
     return [f"{name} takes several values, and the best over them was taken" for name in several]
 
 

@@ -48,7 +48,7 @@ def _rows(trials: pd.DataFrame, thresholds: Sequence[float]) -> Iterator[tuple[o
         for threshold in thresholds:
             for label, counts in law_parts(solve_counts(cells, threshold)):
                 grid = count_grid(counts)
-                if len(grid.seq_lens) < MIN_BRACKETED:
+                if (grid.tried.sum(axis=1) > 0).sum() < MIN_BRACKETED:
                     continue
                 cuts = find_minimal_widths(grid.seq_lens, grid.widths, grid.solved, grid.tried)
                 law = fit_law(grid.solved, grid.tried, grid.seq_lens, grid.widths)

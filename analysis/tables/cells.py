@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -9,8 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from analysis.errors import CellValueError
 from analysis.tables.columns import CELL, check_table, check_threshold
 from analysis.tables.trackers import says_what_came
+from analysis.tables.values import shown
 
 POINT = [axis for axis in CELL if axis != "seed"]
 
@@ -36,14 +39,21 @@ def distinct_trials(table: pd.DataFrame) -> pd.DataFrame:
         table: One trial a row, as `check_table` takes it.
 
     Returns:
-        The rows that stand, as `check_table` returns them, in their order.
+        The rows that stand, as `check_table` returns them, in their order. Where neither seeds nor ids tell runs
+        apart, `repeats` is how many other rows of the trial finished: they may be repetitions with other seeds.
 
     Raises:
-        AnalysisError: The table breaks a rule of `check_table`.
+        AnalysisError: The table breaks a rule of `check_table`, or gives one `trial_id` to several cells.
     """
     checked = check_table(table)
-    ranked = checked["lost"].sort_values(ascending=False, kind="stable").index
-    repeated = _identity(checked).loc[ranked].duplicated(keep="last")
+    by_id = "trial_id" in checked and bool(checked["trial_id"].notna().all())
+    identity = _ids(checked) if by_id else _settings(checked)
+    finished = ~checked["lost"]
+    if not by_id and "seed" not in table:
+        trials = finished.groupby([identity[name] for name in identity], sort=False, dropna=False)
+        checked["repeats"] = trials.transform("sum") - finished
+    ranked = finished.sort_values(kind="stable").index
+    repeated = identity.loc[ranked].duplicated(keep="last")
     return checked[~repeated.sort_index()]
 
 
@@ -60,17 +70,33 @@ def best_of(trials: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row a cell, ordered by its axes: the columns of its best trial (accuracy NaN where every finished
-        trial diverged), and `lost`, whether a trial of the cell was lost for good.
+        trial diverged), and `lost`, whether a trial of the cell was lost for good; `repeats`, where trials have
+        them, are those of all its trials.
     """
-    lost = trials.groupby(CELL, sort=True)["lost"].any()
+    over_all = {name: how for name, how in (("lost", "any"), ("repeats", "sum")) if name in trials}
+    told = trials.groupby(CELL, sort=True)[list(over_all)].agg(over_all)
     ranked = trials.sort_values("accuracy", ascending=False, kind="stable", na_position="last")
-    best = ranked.drop_duplicates(CELL).drop(columns="lost").merge(lost.reset_index(), on=CELL)
+    best = ranked.drop_duplicates(CELL).drop(columns=list(over_all)).merge(told.reset_index(), on=CELL)
     return best.sort_values(CELL, kind="stable", ignore_index=True)
 
 
-def _identity(checked: pd.DataFrame) -> pd.DataFrame:
-    if "trial_id" in checked and checked["trial_id"].notna().all():
-        return checked[["trial_id"]]
+def _ids(checked: pd.DataFrame) -> pd.DataFrame:
+    # As text, since a list has no hash.
+    ids = checked[["trial_id"]].astype(str)
+    cells = checked[CELL].join(ids).drop_duplicates()
+    shared = cells[cells["trial_id"].duplicated(keep=False)]
+    if len(shared):
+        first = shared["trial_id"].iloc[0]
+        two = shared.loc[shared["trial_id"] == first, CELL].head(2).to_dict("records")
+        named = (", ".join(f"{axis} {shown(value)}" for axis, value in cell.items()) for cell in two)
+        raise CellValueError(
+            f"A trial_id must belong to one cell; got {shown(first)} for {' and for '.join(named)}. "
+            "Correct it, or drop the column."
+        )
+    return ids
+
+
+def _settings(checked: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in map(str, checked.columns) if name not in OUTCOMES and not says_what_came(name)]
     # As text, since a column may hold lists, which have no hash.
     settings = checked[names].astype(str)
@@ -151,10 +177,12 @@ def law_labels(points: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], 
         (mixer, num_kv_pairs) → `base_conv` or `base_conv, k = 4`, in the order of the names and numbers.
     """
     known = sorted(set(points))
-    lengths = {(mixer, seq_len) for mixer, seq_len, _ in known}
-    labels = {}
-    for mixer, pairs in sorted({(mixer, pairs) for mixer, _, pairs in known}):
-        own = sum(name == mixer for name, _, _ in known)
-        tied = own == sum(name == mixer for name, _ in lengths)
-        labels[mixer, pairs] = mixer if tied else f"{mixer}, k = {pairs}"
-    return labels
+    laws = sorted({(mixer, pairs) for mixer, _, pairs in known})
+    lengths = Counter(mixer for mixer, _ in {(mixer, seq_len) for mixer, seq_len, _ in known})
+    own = Counter(mixer for mixer, _, _ in known)
+    crossed = {mixer for mixer in own if own[mixer] > lengths[mixer]}
+    names = {mixer: mixer for mixer in own}
+    if crossed and any(", k = " in mixer for mixer in own):
+        # One mixer may be called what a law of another is; between quotes, none is.
+        names = {mixer: repr(mixer) for mixer in own}
+    return {(mixer, k): f"{names[mixer]}, k = {k}" if mixer in crossed else names[mixer] for mixer, k in laws}

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from analysis.errors import ColumnError
-from analysis.tables.columns import KNOWN, shortened
+from analysis.tables.columns import KNOWN, nearest, shortened
+from analysis.tables.values import shown
 
 Constant = str | int | float
 
@@ -79,7 +80,7 @@ class ColumnMap:
 
         Returns:
             A copy in which the mapped columns come first, under their declared names. The others stay, but for
-            those that had such a name before: the map wins.
+            those that had such a name before: the map wins. A column that is declared itself serves both names.
 
         Raises:
             ColumnError: The table lacks a column that the map names.
@@ -88,7 +89,8 @@ class ColumnMap:
         for own, theirs in self.columns.items():
             if theirs not in present:
                 raise ColumnError(_lacking(own, theirs, present))
-        gone = {*self.columns, *self.columns.values(), *self.constants}
+        moved = set(self.columns.values()).difference(KNOWN)
+        gone = {*self.columns, *moved, *self.constants}
         taken = pd.DataFrame({own: table[theirs] for own, theirs in self.columns.items()}, index=table.index)
         rest = table[[name for name in table.columns if str(name) not in gone]]
         return pd.concat([taken.assign(**self.constants), rest], axis=1)
@@ -114,8 +116,8 @@ def column_map(given: ColumnMap | Mapping[str, Constant] | str) -> ColumnMap:
 
 
 def _items(text: str) -> list[str]:
-    # The csv module knows how a quoted item may hold a comma.
-    items = [item.strip() for row in csv.reader([text], skipinitialspace=True) for item in row]
+    # The csv module knows how a quoted item may hold a comma. A line end parts items as a comma does.
+    items = [item.strip() for row in csv.reader(text.splitlines(), skipinitialspace=True) for item in row]
     return [item for item in items if item] or [text]
 
 
@@ -143,10 +145,9 @@ def _unknown(own: str, theirs: str | None) -> str:
 
 
 def _lacking(own: str, theirs: str, present: list[str]) -> str:
-    lower = {name.lower(): name for name in present}
-    near = [lower[name] for name in difflib.get_close_matches(theirs.lower(), lower, n=1, cutoff=0.5)]
-    fix = f"Is it {own}={near[0]}?" if near else "Name one of these."
+    near = nearest(theirs, present)
+    fix = f"Is it {own}={near}?" if near else "Name one of these."
     return (
-        f"A column map must name columns of the table; got {own}={theirs}, "
+        f"A column map must name columns of the table; got {own}={shown(theirs)}, "
         f"and the table has {shortened(present)}. {fix}"
     )

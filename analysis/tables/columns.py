@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
 import pandas as pd
 
 from analysis.errors import CellValueError, ColumnError, EmptyTableError, ThresholdError
 from analysis.tables.trackers import FINISHED, UNFINISHED, as_words, state_column
+from analysis.tables.values import is_empty, numbers, printable, shown
 
 CELL = ["mixer", "seq_len", "num_kv_pairs", "d_model", "seed"]
 """The axes: one combination of their values is a cell."""
@@ -26,6 +28,9 @@ OPTIONAL = [
 ]  # fmt: skip
 KNOWN = [*NEEDED, *OPTIONAL, *FIXED]
 """The columns that mean something to the analysis, the needed ones first."""
+
+PLAIN = ["learning_rate", "threshold"]
+"""Columns of numbers in which text that is none is no mistake: it says nothing."""
 
 _SHOWN = 12
 
@@ -104,14 +109,13 @@ def check_table(table: pd.DataFrame) -> pd.DataFrame:
     checked["lost"] = _lost(checked)
     checked["accuracy"] = _accuracy(checked)
     if PER_SEQUENCE in checked:
-        checked[PER_SEQUENCE] = _numbers(checked, PER_SEQUENCE).mask(checked["accuracy"].isna())
+        checked[PER_SEQUENCE] = _shares(checked, PER_SEQUENCE).mask(checked["accuracy"].isna())
     if "state_size" in checked:
         checked["state_size"] = _state_size(checked)
-    if "seed" not in checked:
-        checked["seed"] = 0
-    _refuse(
-        table, checked["seed"].isna(), "seed", "seed must be given in every row", "Give it, or drop the column."
-    )
+    for column in PLAIN:
+        if column in checked:
+            _refuse_odd(checked, column)
+    checked["seed"] = _seeds(checked)
     return checked
 
 
@@ -119,8 +123,8 @@ def _check_columns(table: pd.DataFrame) -> None:
     present = [str(column) for column in table.columns]
     for column in NEEDED:
         if column not in present:
-            nearest = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
-            fix = f"Is it {nearest[0]!r}? Rename it, or map it: {column}={nearest[0]}." if nearest else "Add it."
+            near = nearest(column, present)
+            fix = f"Is it {near!r}? Rename it, or map it: {column}={near}." if near else "Add it."
             raise ColumnError(
                 f"A table must have the column {column!r}; got {shortened(present) or 'no column'}. {fix}"
             )
@@ -131,37 +135,59 @@ def _check_columns(table: pd.DataFrame) -> None:
             )
 
 
+def nearest(name: str, present: Sequence[str]) -> str | None:
+    """Find the column that a name may stand for, among those that a column map can name as they are."""
+    sayable = {
+        there.lower(): there for there in present if there == shown(there).strip() and not set(there) & set(',"')
+    }
+    found = difflib.get_close_matches(name.lower(), sayable, n=1, cutoff=0.5)
+    return sayable[found[0]] if found else None
+
+
 def shortened(names: Sequence[str]) -> str:
     """The names of columns, those over a dozen counted: `a, b and 30 more`."""
+    told = [shown(name) for name in names[:_SHOWN]]
     if len(names) <= _SHOWN:
-        return ", ".join(names)
-    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
+        return ", ".join(told)
+    return f"{', '.join(told)} and {len(names) - _SHOWN} more"
 
 
 def _refuse(table: pd.DataFrame, bad: pd.Series[bool], column: str, rule: str, fix: str) -> None:
     if bad.any():
         row = int(bad.to_numpy().argmax())
         count = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""
-        received = f"{column} = {table[column].iloc[row]!s} in row {row + 1}{count}"
+        received = f"{column} = {shown(table[column].iloc[row])} in row {row + 1}{count}"
         raise CellValueError(f"{rule}; got {received}. {fix}")
 
 
-def _numbers(table: pd.DataFrame, column: str) -> pd.Series[float]:
-    return pd.to_numeric(table[column], errors="coerce").astype("float64")
-
-
 def _whole(table: pd.DataFrame, column: str) -> pd.Series[int]:
-    numbers = _numbers(table, column)
+    found = numbers(table[column])
     # The upper end keeps the later conversion to int exact and turns infinities away.
-    bad = ~((numbers >= 1) & (numbers < 2**53) & (numbers % 1 == 0))
+    bad = ~((found >= 1) & (found < 2**53) & (found % 1 == 0))
     _refuse(table, bad, column, f"{column} must be a whole number of at least 1", "Correct the row.")
-    return numbers.astype("int64")
+    return found.astype("int64")
 
 
 def _names(table: pd.DataFrame) -> pd.Series[str]:
     bad = table["mixer"].isna() | (table["mixer"].astype(str).str.strip() == "")
     _refuse(table, bad, "mixer", "mixer must be a name", "Name the sequence mixer of the row.")
-    return table["mixer"].astype(str)
+    # Names reach terminals, tables and pages, where an escape sequence or a line end does harm.
+    return table["mixer"].astype(str).map(printable)
+
+
+def _seeds(table: pd.DataFrame) -> pd.Series[Any]:
+    if "seed" not in table:
+        return pd.Series(0, index=table.index)
+    bad = table["seed"].isna() | table["seed"].map(pd.api.types.is_list_like)
+    rule = "seed must be given in every row, as a number or a name"
+    _refuse(table, bad, "seed", rule, "Give it, or drop the column.")
+    return table["seed"]
+
+
+def _refuse_odd(table: pd.DataFrame, column: str) -> None:
+    said = is_empty(table[column]) | table[column].map(lambda value: isinstance(value, str))
+    odd = numbers(table[column]).isna() & ~said
+    _refuse(table, odd, column, f"{column} must be a number", "Correct the row, or drop the column.")
 
 
 def _statuses(table: pd.DataFrame) -> pd.Series[str]:
@@ -180,28 +206,26 @@ def _lost(table: pd.DataFrame) -> pd.Series[bool]:
 
 
 def _accuracy(table: pd.DataFrame) -> pd.Series[float]:
-    numbers = _numbers(table, "accuracy")
-    fix = "Write 97 % as 0.97, and leave it empty where a trial diverged."
-    unread = numbers.isna() & ~_empty(table["accuracy"])
-    outside = numbers.notna() & ~numbers.between(0.0, 1.0)
-    _refuse(table, (unread | outside) & ~table["lost"], "accuracy", "accuracy must lie in [0, 1]", fix)
+    found = _shares(table, "accuracy")
     if "status" in table:
-        numbers = numbers.mask(table["status"] == Status.DIVERGED)
-        bad = numbers.isna() & (table["status"] == Status.SOLVED)
+        found = found.mask(table["status"] == Status.DIVERGED)
+        bad = found.isna() & (table["status"] == Status.SOLVED)
         _refuse(table, bad, "accuracy", "a solved trial must have an accuracy", "Correct its status.")
-    return numbers.mask(table["lost"])
+    return found.mask(table["lost"])
 
 
-def _empty(values: pd.Series[str]) -> pd.Series[bool]:
-    return values.isna() | values.astype(str).str.strip().str.lower().isin(["", "nan"])
+def _shares(table: pd.DataFrame, column: str) -> pd.Series[float]:
+    found = numbers(table[column])
+    bad = ~found.between(0.0, 1.0) & ~is_empty(table[column]) & ~table["lost"]
+    fix = "Write 97 % as 0.97, and leave it empty where a trial diverged."
+    _refuse(table, bad, column, f"{column} must lie in [0, 1]", fix)
+    return found
 
 
 def _state_size(table: pd.DataFrame) -> pd.Series[float]:
-    numbers = _numbers(table, "state_size")
-    counts = (numbers >= 0) & (numbers < 2**53) & (numbers % 1 == 0)
-    empty = _empty(table["state_size"])
+    found = numbers(table["state_size"])
+    counts = (found >= 0) & (found < 2**53) & (found % 1 == 0)
+    bad = ~counts & ~is_empty(table["state_size"]) & ~table["lost"]
     rule = "state_size must be a whole number of elements, at least 0"
-    _refuse(
-        table, ~counts & ~empty & ~table["lost"], "state_size", rule, "Correct the row, or leave the value empty."
-    )
-    return numbers.where(counts)
+    _refuse(table, bad, "state_size", rule, "Correct the row, or leave the value empty.")
+    return found.where(counts)

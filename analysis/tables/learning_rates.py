@@ -7,6 +7,7 @@ import pandas as pd
 
 from analysis.tables.cells import POINT
 from analysis.tables.columns import CELL
+from analysis.tables.values import numbers
 from analysis.text import listed
 
 RATE = "learning_rate"
@@ -33,7 +34,7 @@ def best_by_rate(trials: pd.DataFrame) -> pd.DataFrame:
     """
     axes = [*CELL, RATE]
     rows = trials.reindex(columns=[*axes, "accuracy"])[~trials["lost"]]
-    rate = pd.to_numeric(rows[RATE], errors="coerce").astype("float64")
+    rate = numbers(rows[RATE])
     known = rows.assign(**{RATE: rate})[(rate > 0) & np.isfinite(rate)]
     return known.groupby(axes, sort=True)["accuracy"].max().reset_index()
 

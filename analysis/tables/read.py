@@ -16,15 +16,19 @@ from analysis.errors import TableFileError
 from analysis.tables.column_map import ColumnMap, Constant, column_map
 from analysis.tables.examples import PREFIX, example_table
 from analysis.tables.run_folder import Row, read_run
+from analysis.tables.values import shown
 
 _SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]
-    _check_header([str(name) for name in header])
+    # Two rows: of a first row longer than the header, pandas would take what is over for names of the rows.
+    header = pd.read_csv(path, header=None, nrows=2, dtype=str, keep_default_na=False, skipinitialspace=True).iloc[
+        0
+    ]
+    _check_header([str(name).strip() for name in header])
     # low_memory=False: one type a column, whatever the number of rows.
-    return pd.read_csv(path, low_memory=False)
+    return pd.read_csv(path, low_memory=False, skipinitialspace=True).rename(columns=str.strip)
 
 
 def _check_header(names: list[str]) -> None:
@@ -33,7 +37,7 @@ def _check_header(names: list[str]) -> None:
             raise ValueError(f"its columns are separated by {word}, and must be by commas")
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
-        raise ValueError(f"the column {twice[0]!r} is there {len(twice)} times, and must be once")
+        raise ValueError(f"the column {shown(twice[0])!r} is there {len(twice)} times, and must be once")
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:

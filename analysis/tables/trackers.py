@@ -7,6 +7,8 @@ of runs, exported as CSV, calls the state `State`. MLflow: `mlflow.entities.RunS
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 FINISHED = "finished"
@@ -17,13 +19,15 @@ UNFINISHED = frozenset(
 )
 """States of runs that ended otherwise or not yet; their accuracy is no result."""
 
+# What pandas calls a column without a name when it reads it, once or again.
+_UNNAMED = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
 _STATE = ("State", "state")
 _OUTCOMES = ("metrics.", "tags.", "summary.", "summary_metrics.", "system_metrics.")
 _BOOKKEEPING = frozenset(
     (
         "run_id", "experiment_id", "artifact_uri", "start_time", "end_time",
-        "Name", "State", "state", "ID", "Notes", "User", "Tags", "Created", "Updated", "Runtime", "Start Time",
-        "End Time", "created_at", "_runtime", "_step", "_timestamp", "_wandb.runtime",
+        "Name", "State", "state", "ID", "Group", "Notes", "User", "Tags", "Created", "Updated", "Runtime",
+        "Start Time", "End Time", "created_at", "_runtime", "_step", "_timestamp", "_wandb.runtime",
     )
 )  # fmt: skip
 
@@ -49,5 +53,8 @@ def state_column(table: pd.DataFrame) -> str | None:
 
 
 def says_what_came(column: str) -> bool:
-    """Whether a tracker's column says what came of a run, when and where, rather than what it was."""
-    return column.startswith(_OUTCOMES) or column in _BOOKKEEPING
+    """Whether a tracker's column says what came of a run, when and where, rather than what it was.
+
+    So do columns without a name: the index of a data frame, which numbers the rows.
+    """
+    return column.startswith(_OUTCOMES) or column in _BOOKKEEPING or bool(_UNNAMED.fullmatch(column))

@@ -48,6 +48,28 @@ def evidence(line_NP, K, M, widths):
     return total / weights
 
 
+def shared_evidence(line_NP, K, M, widths, groups):
+    """Likelihood of lines where the points of a group have one scatter, by sums over it."""
+    v = np.arange(-14.0, 18.0, 0.02)
+    total, weights = np.zeros(line_NP.shape[1]), 0.0
+    for sigma, lapse, guess in itertools.product(SIGMA, LAPSE, GUESS):
+        p = guess + (1 - guess - lapse) * stats.norm.cdf((np.log(widths)[:, None] - v) / sigma)
+        curves = [
+            np.prod([q**k * (1 - q) ** (m - k) for q, k, m in zip(p, k_W, m_W, strict=True)], axis=0)
+            for k_W, m_W in zip(K, M, strict=True)
+        ]
+        for tau in TAU:
+            product = prior(sigma, lapse, tau)
+            weights += product
+            u = np.linspace(-4 * tau, 4 * tau, 33 if tau else 1)
+            bell = np.exp(-0.5 * (u / (tau or 1.0)) ** 2)
+            for group in groups:
+                seen = [np.interp(line_NP[n] + u[:, None], v, curves[n]) for n in group]
+                product = product * (bell @ np.prod(seen, axis=0) / bell.sum())
+            total = total + product
+    return total / weights
+
+
 def _curve(k_W, m_W, widths, values):
     sigma, lapse, guess = values
     product = np.ones(_V.size)

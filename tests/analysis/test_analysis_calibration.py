@@ -253,13 +253,6 @@ def test_the_error_of_a_share_is_never_nothing():
     assert 0.0 < scores.share_of([True] * 400).error < 0.003
 
 
-def test_the_numbers_do_not_depend_on_the_processes(monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    monkeypatch.setattr(runs, "_BLOCK", 2)
-    some = settings.SETTINGS[:2]
-    assert runs.scores_of(some, 3, jobs=2) == runs.scores_of(some, 3, jobs=1)
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """Page, picture and scores of a study of two runs."""
@@ -275,6 +268,11 @@ def test_the_page_says_all_it_was_told(written):
     assert not re.search(r"\bnan\b", text)
     for question in pages.QUESTIONS:
         assert f"## {question.title}\n" in text
+    for study in script.STUDIES:
+        own = text.partition(f"## {study.title}\n")[2]
+        assert (
+            tuple(re.findall(r"^\| (\S[^|]+) \| \d", own, re.MULTILINE))[: len(study.settings)] == study.settings
+        )
     tables = text.partition("## Bias")[2]
     for setting in settings.SETTINGS:
         assert tables.count(f"\n| {setting.name} | ") >= 5

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
-from analysis_tables import trials
+from analysis_tables import table_of, trials
+from hypothesis import given
+from hypothesis import strategies as st
 
-from analysis.tables.cells import best_in_cell, distinct_trials, solve_counts
+from analysis import analyse
+from analysis.errors import CellValueError
+from analysis.tables.cells import best_in_cell, distinct_trials, law_labels, solve_counts
 
 
 def counted(*rows: dict, threshold: float = 0.9) -> tuple[int, int, int]:
@@ -91,3 +96,51 @@ def test_a_crashed_run_gives_way_to_its_repetition_in_either_order():
         assert kept["run_id"].tolist() == ["b"]
     other = {**crashed, "params.wd": "0.2"}
     assert len(distinct_trials(trials(finished, other))) == 2
+
+
+@pytest.mark.parametrize("name", ["Unnamed: 0", "Unnamed: 0.1", "", "Group"])
+def test_a_number_of_the_row_and_a_group_of_runs_are_no_settings(name):
+    crashed, finished = {"status": "crashed", name: 0}, {"status": "finished", "accuracy": 0.95, name: 1}
+    assert counted(crashed, finished) == (1, 1, 0)
+    assert len(distinct_trials(trials(crashed, finished))) == 1
+
+
+def test_an_id_belongs_to_one_cell():
+    said = r"got b for mixer h3, .*, d_model 32, seed 0 and for mixer h3, .*, d_model 64, seed 0\. Correct it"
+    rows = [{"trial_id": "a"}, {"trial_id": "b"}, {"trial_id": "b", "d_model": 64}]
+    with pytest.raises(CellValueError, match=said):
+        distinct_trials(trials(*({**row, "accuracy": 0.5} for row in rows)))
+    listed = trials(*({"trial_id": [seed], "seed": seed, "accuracy": 0.5} for seed in range(2)))
+    assert len(distinct_trials(listed)) == 2
+
+
+def repetitions(table):
+    return [note for note in analyse(table).fits[0].notes if "repeat a trial" in note]
+
+
+def test_repetitions_without_a_seed_are_noted():
+    table = table_of(lambda n: 20, seeds=3)
+    bare = table.drop(columns="seed")
+    points = len(table) // 3
+    lost = bare.assign(status=np.where(table["seed"] == 2, "finished", "crashed"))
+    (said,) = repetitions(bare)
+    assert said.startswith(f"{2 * points} rows that finished repeat a trial of the table")
+    (tuned,) = repetitions(pd.concat([bare, bare.assign(learning_rate=1e-2)]))
+    assert tuned.startswith(f"{4 * points} rows")
+    told = bare.assign(trial_id=[f"{n} {d}" for n, d in zip(bare["seq_len"], bare["d_model"], strict=True)])
+    for known in (table, pd.concat([table, table]), lost, told):
+        assert repetitions(known) == []
+
+
+NAMES = st.sampled_from(["a", "a, k = 2", "a, k = 4", "'a'", "'a', k = 2", "'a, k = 2'"])
+
+
+@given(st.sets(st.tuples(NAMES, st.sampled_from([8, 16]), st.sampled_from([2, 4])), min_size=1))
+def test_no_two_laws_share_a_label(points):
+    labels = law_labels(points)
+    laws = {(mixer, label) for (mixer, _), label in labels.items()}
+    assert len({label for _, label in laws}) == len(laws)
+
+
+def test_names_stay_as_they_are_where_no_law_is_called_alike():
+    assert law_labels([("a, k = 4", 8, 2), ("a", 8, 4)]) == {("a", 4): "a", ("a, k = 4", 2): "a, k = 4"}

@@ -15,7 +15,9 @@ from matplotlib.colors import to_hex
 from analysis import analyse
 from analysis.errors import AnalysisError
 from analysis.figures.overlay import dodge, draw_overlay, run_look
+from analysis.figures.overlay_accuracy import compared_rows, draw_runs, runs_panels
 from analysis.figures.predictive import draw_predictive, figure_predictive, predictive_panels
+from analysis.figures.rows import accuracy_rows
 from analysis.figures.theme import DARK, PRINT
 from analysis.figures.threshold import draw_thresholds, figure_threshold
 
@@ -76,6 +78,64 @@ FIGURES = {
 def figure_of(case, theme=PRINT):
     """The figure of a case, to be looked at and not to be changed."""
     return FIGURES[case](theme)
+
+
+@cache
+def runs_of(*seeds):
+    """Runs of two mixers, whose wider one is undone in the first run, by the number of their seeds."""
+    return {
+        f"run {i}": analyse(
+            pd.concat([table_of(lambda n: 24, mixer=m, seeds=s) for m in ("attention", "h3")[: 2 - (i > 1)]])
+        )
+        for i, s in enumerate(seeds)
+    }
+
+
+RUNS = {
+    "one": (1,),
+    "three": (1, 3, 2),
+    "eight": (2,) * 8,
+}
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_nothing_is_in_the_way_of_accuracies(case):
+    figure = draw_runs(runs_of(*RUNS[case]))
+    assert legends_in_the_way(figure) == []
+    assert overlaps(figure) == []
+
+
+@pytest.mark.parametrize("theme", [PRINT, DARK], ids=lambda theme: theme.name)
+def test_accuracies_of_runs_have_the_colours_of_their_laws(theme):
+    runs = runs_of(1, 3, 2)
+    figure = draw_runs(runs, theme)
+    assert names(figure)[:3] == list(runs)
+    assert len(figure.axes) == len(runs_panels(list(runs.values()))) == 8
+    for ax, panel in zip(figure.axes, runs_panels(list(runs.values())), strict=True):
+        assert ax.get_title(loc="left") == panel.mixer
+        assert list(panel.runs) == ([0, 1, 2] if panel.mixer == "attention" else [0, 1])
+        for place, series in panel.runs.items():
+            color, dash = run_look(place, theme)
+            mean, bar = (
+                line for line in ax.lines if to_hex(line.get_color()) == color and len(line.get_xdata()) > 1
+            )
+            assert mean.get_ydata() == pytest.approx(series.line_accuracy)
+            assert (mean.get_linestyle(), list(bar.get_xdata())) == (
+                dash,
+                [series.width.lower, series.width.upper],
+            )
+            assert bar.get_ydata()[0] > 1.0
+    heights = [line.get_ydata()[0] for line in figure.axes[0].lines if line.get_linewidth() == 2.6]
+    assert heights == sorted(heights, reverse=True), "the first run on top"
+
+
+def test_rows_of_runs_are_those_of_each():
+    runs = runs_of(1, 3)
+    rows = compared_rows(runs)
+    assert list(rows) == ["run", *accuracy_rows(runs["run 0"])]
+    for run, analysis in runs.items():
+        own = rows[rows["run"] == run].drop(columns="run").reset_index(drop=True)
+        pd.testing.assert_frame_equal(own, accuracy_rows(analysis))
 
 
 def names(figure) -> list[str]:

@@ -179,12 +179,12 @@ def test_thin_tables_pass_every_check_with_finite_numbers(name):
     assert str(fit.verdict) in fit.sentence()
     assert 0 <= fit.predictive.p_value <= 1
     assert np.isfinite(fit.predictive.rate).all()
-    assert analysis.laws["probability"].isna().tolist() == [not comparable(fit)] * len(analysis.laws)
+    assert analysis.laws["probability"].isna().tolist() == [not comparable(fit.law)] * len(analysis.laws)
     for frame in (analysis.predictions, analysis.left_out, analysis.priors, analysis.predictive):
         assert not frame.isna().any(axis=None)
         assert np.isfinite(frame.select_dtypes("number")).all(axis=None)
     assert len(analysis.laws) == 5 * fit.has_law
-    assert len(analysis.left_out) == (len(fit.widths) if len(fit.widths) > 2 else 0)
+    assert len(analysis.left_out) == (len(fit.widths) if len(fit.widths) > 2 and fit.has_law else 0)
     assert len(analysis.priors) == 9 * fit.has_law
     assert thresholds_frame(analysis.trials, [0.99])["b"].tolist() == ([fit.law.b_median] if fit.has_law else [])
     assert analysis.differences.empty

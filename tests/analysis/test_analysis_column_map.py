@@ -44,6 +44,7 @@ def test_text_gives_columns_and_constants():
     parsed = ColumnMap.parse(' mixer = model.name , "accuracy=top-1, mean=all" ,num_kv_pairs:=4,seed := 0,')
     assert parsed.columns == {"mixer": "model.name", "accuracy": "top-1, mean=all"}
     assert parsed.constants == {"num_kv_pairs": 4, "seed": 0}
+    assert ColumnMap.parse("mixer=name\nseed:=0\r\n") == ColumnMap.parse("mixer=name,seed:=0")
     assert ColumnMap.parse("learning_rate:=1e-3,mixer:=h3").constants == {"learning_rate": 1e-3, "mixer": "h3"}
 
 
@@ -98,6 +99,8 @@ def test_the_map_wins_over_a_column_of_the_same_name():
     table = pd.DataFrame({"accuracy": [0.1], "valid/accuracy": [0.9], "seed": [3], "note": ["kept"]})
     mapped = ColumnMap.parse("accuracy=valid/accuracy,seed:=0").apply(table)
     assert mapped.to_dict("list") == {"accuracy": [0.9], "seed": [0], "note": ["kept"]}
+    kept = ColumnMap.parse("threshold=accuracy").apply(table)
+    assert kept.to_dict("list") == {"threshold": [0.1], **table.to_dict("list")}
     swapped = ColumnMap.parse("seq_len=seed,seed=note").apply(table)
     assert swapped.to_dict("list") == {
         "seq_len": [3],

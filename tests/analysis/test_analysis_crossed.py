@@ -60,7 +60,12 @@ def test_mass_against_sums_by_the_book():
         chosen = [18, 24, 30, 36]
         rest = (alpha[::2, None] + found.grid[::2] * other[:, None, None]).reshape(len(points), 1, -1)
         lines = found.grid[chosen][:, None] * own[:, None, None] + rest
-        plain = plain_laws.evidence(lines.reshape(len(points), -1), K, M, widths).reshape(4, -1).sum(axis=1)
+        lines = lines.reshape(len(points), -1)
+        # One scatter a point, a length, a number of pairs: a third of the prior each.
+        plain = plain_laws.evidence(lines, K, M, widths)
+        plain = plain + plain_laws.shared_evidence(lines, K, M, widths, [[0, 2], [1]])
+        plain = plain + plain_laws.shared_evidence(lines, K, M, widths, [[0, 1], [2]])
+        plain = plain.reshape(4, -1).sum(axis=1)
         mass = found.mass[chosen]
         np.testing.assert_allclose(mass / mass.max(), plain / plain.max(), atol=0.02)
 
@@ -238,6 +243,35 @@ def test_verdict_of_one_exponent(b, bracketed, expected):
     pairs = {k for _, k in bracketed}
     assert fit.verdicts[1] is (Verdict.CONSTANT if len(pairs) > 1 else Verdict.UNDETERMINED)
     assert fit.sentence().startswith(f"h3: {expected} in the length, b = {number(b.median)} [")
+
+
+@pytest.mark.parametrize(
+    ("b", "bracketed", "reason"),
+    [
+        (bell(0.5, 0.16), FOUR, "its standard deviation is 0.16, over 0.15"),
+        (bell(0.5, 0.1), [(64, 4), (64, 32)], "1 of the values tried is bracketed, and a verdict needs 2"),
+        (bell(0.5, 0.1), [], "none of the values tried is bracketed, and a verdict needs 2"),
+        (bell(2.5, 0.1), FOUR, "it may lie outside −1 to 2.5, the range looked at"),
+        (bell(0.5, 0.1), FOUR, ""),
+    ],
+)
+def test_an_undetermined_exponent_has_its_reason(b, bracketed, reason):
+    law = CrossedLaw(b=b, c=bell(0.0, 0.1), correlation=0.0)
+    said = CrossedFit(mixer="h3", law=law, bracketed=tuple(bracketed)).sentence().split("; ")[0]
+    assert said.endswith(f"] ({reason})" if reason else "]")
+
+
+def test_points_that_share_their_scatter_do_not_average_it_out():
+    # The d* of three lengths stray by as much for every number of pairs: as many lengths alone say as little.
+    lengths, pairs = (64, 128, 256), (4, 8, 16, 32)
+    K, M = exact_counts(0.5, seq_lens=lengths)
+    K = np.stack([np.roll(row, shift) for row, shift in zip(K, (1, -1, 1), strict=True)])
+    points = [(n, k) for k in pairs for n in lengths]
+    law = fitted((np.tile(K, (4, 1)), np.tile(M, (4, 1))), points)
+    alone = fit_law(4 * K, 4 * M, lengths, HALF_OCTAVES)
+    assert law.b.sd == pytest.approx(alone.b_sd, rel=0.05)
+    assert alone.b_sd > 0.3
+    assert law.c.sd < 0.1
 
 
 def test_draws_of_points_are_those_of_lengths():

@@ -122,7 +122,7 @@ def test_laws(three):
 )
 def test_laws_have_no_probability_where_the_exponent_lies_elsewhere(three, mean, sd, expected):
     fit = with_exponent(three.fits[0], mean, sd)
-    assert comparable(fit) is expected
+    assert comparable(fit.law) is expected
     assert laws_frame([fit])["probability"].notna().tolist() == [expected] * 5
     assert np.isfinite(predictions_frame([fit])[["low", "median", "high"]]).all(axis=None)
 

@@ -13,6 +13,7 @@ from matplotlib import _pylab_helpers
 from rate_tables import RATES, sweep
 
 from analysis import AnalysisError, analyse, figure_learning_rate
+from analysis.figures import learning_rate
 from analysis.figures.learning_rate import draw_rates
 from analysis.figures.learning_rate_panels import MOST_PANELS, rate_panels
 from analysis.figures.looks import looks
@@ -268,3 +269,11 @@ def test_same_bytes_and_no_global_state():
     assert images[0] == images[1]
     assert dict(mpl.rcParams) == before
     assert _pylab_helpers.Gcf.get_all_fig_managers() == []
+
+
+@pytest.mark.parametrize(("most", "images"), [(10_000, 0), (3, 4)])
+def test_very_many_seeds_are_pixels_in_an_svg(monkeypatch, most, images):
+    monkeypatch.setattr(learning_rate, "MOST_DRAWN", most)
+    svg, again = (output._image(figure_learning_rate(analysed("two mixers")), "svg", PRINT) for _ in range(2))
+    assert svg.count(b"<image ") == images
+    assert svg == again

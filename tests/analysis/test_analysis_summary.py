@@ -16,6 +16,7 @@ from analysis import DEFAULT_THRESHOLD, FitResult, Verdict, analyse, minimal_wid
 from analysis.errors import AnalysisError
 from analysis.figures.minimal_width import law_panels
 from analysis.results.fit_result import sentences
+from analysis.tables.accuracy import Accuracy
 
 
 @pytest.fixture(scope="module")
@@ -159,13 +160,36 @@ def test_cells_that_a_scheduler_stopped_did_not_diverge():
     assert "stopped by a scheduler" not in " ".join(analyse(table, 0.9).fits[0].notes)
 
 
+def test_a_threshold_that_a_guess_reaches_is_noted():
+    table = table_of(lambda n: 20)
+    for threshold, said in ((0.2, True), (0.25, True), (0.26, False)):
+        notes = analyse(table, threshold).fits[0].notes
+        assert any("is not over 1/4, the accuracy per query of a guess" in note for note in notes) is said
+
+
+def test_several_values_of_a_setting_may_be_lists():
+    table = table_of(lambda n: 20)
+    table["task"], table["positions"] = [["mqar"]] * len(table), [["none"], ["learned"]] * (len(table) // 2)
+    notes = [note for note in analyse(table).fits[0].notes if "several values" in note]
+    assert notes == ["positions takes several values, and the best over them was taken"]
+
+
+def test_a_cell_without_the_accuracy_that_decides_is_not_called_lost():
+    table = table_of(lambda n: 20).assign(accuracy_per_sequence=0.5)
+    table.loc[0, "accuracy_per_sequence"] = np.nan
+    assert (
+        "1 of 84 cells are missing, since a trial of theirs was lost or lacks the accuracy that decides"
+        in analyse(table, 0.9, Accuracy.PER_SEQUENCE).fits[0].notes
+    )
+
+
 def test_diverged_cells_and_lucky_seeds_are_noted():
     table = table_of(lambda n: n / 4)
     narrow = table["d_model"].eq(8) & table["seed"].eq(0)
     table.loc[narrow, "accuracy"] = np.nan
     table.loc[table["d_model"].eq(8) & table["seed"].eq(1) & table["seq_len"].eq(512), "accuracy"] = 1.0
     notes = fit_of(table, "base_conv").notes
-    assert "4 of 84 cells are unsolved since every trial of theirs diverged" in notes
+    assert "4 of 84 cells are unsolved since every trial of theirs diverged: try lower learning rates" in notes
     # Of the widths 8 to 512, 1, 2, 3 and 4 lie under d* = 16, 32, 64 and 128.
     assert "1 of 30 seeds under d* solved (by luck)" in notes
 

@@ -10,7 +10,7 @@ from analysis_tables import table_of
 
 from analysis.errors import CellValueError, ColumnError, EmptyTableError, TableFileError, ThresholdError
 from analysis.tables.cells import best_in_cell, solve_counts
-from analysis.tables.columns import Status, check_table, check_threshold
+from analysis.tables.columns import PLAIN, WHOLE, Status, check_table, check_threshold
 from analysis.tables.read import read_table
 
 
@@ -39,12 +39,19 @@ def test_a_mark_of_the_byte_order_is_no_part_of_the_first_name(table, tmp_path, 
     assert list(read_table(path)) == list(table)
 
 
+def test_spaces_around_names_and_values_are_none_of_theirs(tmp_path):
+    (tmp_path / "spaces.csv").write_text('mixer , seq_len\nh3, 64\n"h3", 128\n')
+    assert read_table(tmp_path / "spaces.csv").to_dict("list") == {"mixer": ["h3", "h3"], "seq_len": [64, 128]}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("semicolons.csv", "mixer;seq_len\nh3;64\n", "separated by semicolons, and must be by commas"),
         ("tabs.csv", "mixer\tseq_len\nh3\t64\n", "separated by tabs"),
         ("twice.csv", "mixer,accuracy,accuracy\nh3,0.5,0.9\n", "the column 'accuracy' is there 2 times"),
+        ("over.csv", "mixer,accuracy\nh3,0.5,\nh3,0.5,\n", "Expected 2 fields in line 2, saw 3"),
+        ("numbered.csv", "mixer,accuracy\n0,h3,0.5\n1,h3,0.9\n", "Expected 2 fields in line 2, saw 3"),
         ("empty.jsonl", "\n", "it is empty"),
         ("torn.jsonl", '{"a": 1}\n{"a": ', "line 2 is no JSON"),
         ("list.jsonl", "[1]\n", "line 1 is no JSON object"),
@@ -134,20 +141,82 @@ def test_empty_table(table):
         ("accuracy", np.inf, r"got accuracy = inf in row 3"),
         ("accuracy", "97%", r"got accuracy = 97% in row 3\. Write 97 % as 0\.97"),
         ("accuracy", "high", r"got accuracy = high in row 3"),
+        ("accuracy_per_sequence", 60.0, r"accuracy_per_sequence must lie in \[0, 1\]; got .* = 60.0 in row 3"),
+        ("accuracy_per_sequence", "oops", r"got accuracy_per_sequence = oops in row 3"),
         ("d_model", 0, r"d_model must be a whole number of at least 1; got d_model = 0 in row 3"),
         ("d_model", 12.5, r"got d_model = 12.5 in row 3"),
         ("seq_len", -64, r"got seq_len = -64 in row 3"),
         ("num_kv_pairs", np.nan, r"got num_kv_pairs = nan in row 3"),
         ("mixer", None, r"mixer must be a name; got mixer = "),
         ("mixer", " ", r"mixer must be a name"),
-        ("seed", None, r"seed must be given in every row; got seed = "),
+        ("seed", None, r"seed must be given in every row, as a number or a name; got seed = None in row 3"),
     ],
 )
 def test_a_bad_value_is_shown_with_its_row(table, column, value, said):
-    bad = table.astype({column: object}).reset_index(drop=True)
+    bad = table.assign(accuracy_per_sequence=0.5).astype({column: object}).reset_index(drop=True)
     bad.loc[2, column] = value
     with pytest.raises(CellValueError, match=said):
         check_table(bad)
+
+
+HUGE = 10**400
+ODD = [True, pd.Timestamp("2026-11-30"), pd.Timedelta(seconds=5), [0.5], HUGE]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=["truth", "date", "duration", "list", "huge"])
+@pytest.mark.parametrize("column", [*WHOLE, "accuracy", "accuracy_per_sequence", "state_size", *PLAIN])
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_is_neither_number_nor_text_is_no_number(table, column, odd, whole):
+    number = 0.5 if column.startswith("accuracy") else 1
+    values = [odd if whole or row == 2 else number for row in range(len(table))]
+    with pytest.raises(CellValueError, match=rf"^{column} must .*; got {column} = .*in row {1 if whole else 3}"):
+        check_table(table.assign(**{column: values}))
+
+
+def test_text_that_is_no_learning_rate_is_no_mistake(table):
+    for column in PLAIN:
+        assert (check_table(table.assign(**{column: "fast"}))[column] == "fast").all()
+        assert check_table(table.assign(**{column: None}))[column].isna().all()
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "Float32"])
+def test_an_accuracy_of_less_precision_solves_at_its_decimal(table, kind):
+    checked = check_table(table.assign(accuracy=pd.array([0.9] * (len(table) - 1) + [np.nan], dtype=kind)))
+    assert (checked["accuracy"].iloc[:-1] == 0.9).all()
+    assert np.isnan(checked["accuracy"].iloc[-1])
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("a\nb\x1b[31m", r"a\\nb\\x1b\[31m in"), ("x" * 5000, "x{59}… in")],
+    ids=["control", "long"],
+)
+def test_a_value_is_shown_in_one_short_line(table, value, said):
+    with pytest.raises(CellValueError, match=f"got accuracy = {said}") as caught:
+        check_table(table.assign(accuracy=value))
+    assert str(caught.value).isprintable()
+
+
+def test_a_column_is_shown_in_one_short_line(table):
+    with pytest.raises(ColumnError, match=r"got a\\nb, x{59}…\. Add it") as caught:
+        check_table(pd.DataFrame({"a\nb": [1], "x" * 5000: [2]}))
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("near", ["accuracy ", "accuracy,", "accura\ncy"])
+def test_no_hint_that_a_column_map_cannot_follow(table, near):
+    with pytest.raises(ColumnError, match=r"\. Add it\.$"):
+        check_table(table[["mixer", *WHOLE, "accuracy"]].rename(columns={"accuracy": near}))
+
+
+def test_names_cannot_steer_a_terminal(table):
+    checked = check_table(table.assign(mixer="a\x1b[31m\r\nb é 混"))
+    assert set(checked["mixer"]) == {r"a\x1b[31m\r\nb é 混"}
+
+
+def test_a_list_is_no_seed(table):
+    with pytest.raises(CellValueError, match=r"as a number or a name; got seed = \[1\] in row 1"):
+        check_table(table.assign(seed=[[1]] * len(table)))
 
 
 def test_several_bad_values_are_counted(table):

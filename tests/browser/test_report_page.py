@@ -195,11 +195,13 @@ def test_a_dark_page_shows_the_dark_figure(opened: Open, files: Mapping[str, byt
 def test_a_figure_opens_over_the_window_and_closes(opened: Open, script: bool) -> None:
     page = opened(width=360, script=script)
     image, close = page.locator("#minimal-width img"), page.locator("#minimal-width .close")
+    view = page.locator("#minimal-width .view")
     assert not close.is_visible()
     image.click()
     assert image.bounding_box()["width"] > 900
+    assert view.bounding_box() == {"x": 0, "y": 0, "width": 360, "height": 800}
     close.click()
-    assert image.bounding_box()["width"] < 360
+    assert view.bounding_box()["width"] < 360
     assert not close.is_visible()
     if script:
         image.click()
@@ -207,7 +209,22 @@ def test_a_figure_opens_over_the_window_and_closes(opened: Open, script: bool) -
         assert not close.is_visible()
 
 
-@pytest.mark.parametrize("name", ["minimal_width.csv", "accuracy.svg"])
+def test_a_wide_figure_scrolls_in_its_box_on_a_phone(opened: Open) -> None:
+    page = opened(width=360)
+    image, view = page.locator("#accuracy img"), page.locator("#accuracy .view")
+    assert image.bounding_box()["width"] == pytest.approx(960, abs=1)
+    assert page.evaluate("document.scrollingElement.scrollWidth") == 360
+    assert view.evaluate("view => view.scrollWidth > view.clientWidth")
+    full = page.locator("#accuracy .open span")
+    before = full.bounding_box()
+    view.evaluate("view => view.scrollBy(500, 0)")
+    assert image.bounding_box()["x"] < -400
+    assert full.bounding_box()["x"] == pytest.approx(before["x"], abs=1), "the words stay in view"
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert view.evaluate("view => view.scrollWidth <= view.clientWidth"), "and fits where there is room"
+
+
+@pytest.mark.parametrize("name", ["minimal_width.csv", "solve_rate.csv"])
 def test_files_are_inside(opened: Open, files: Mapping[str, bytes], name: str) -> None:
     page = opened()
     with page.expect_download() as coming:

@@ -62,7 +62,8 @@ def _write(results: Analysis, out: Path) -> list[Path]:
 def show(results: Analysis, console: Console) -> None:
     """Print the minimal widths and a verdict a mixer."""
     per_sequence = f" {results.accuracy}" if results.accuracy == Accuracy.PER_SEQUENCE else ""
-    console.print(f"minimal width (fails, solves] at accuracy{per_sequence} ≥ {results.threshold:g}")
+    head = f"minimal width (fails, solves] at accuracy{per_sequence} ≥ {results.threshold:g}"
+    console.print(head, soft_wrap=True)
     console.print(widths_table(results))
     for sentence in sentences(results.fits):
         console.print(sentence, soft_wrap=True)

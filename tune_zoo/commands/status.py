@@ -19,6 +19,9 @@ from tune_zoo.search.grid import GridSweep
 from tune_zoo.search.history import finished_trials
 from tune_zoo.store import read_records
 
+_OWN = ("records.jsonl", "records", "space.json", ".lock")
+"""What a run keeps in its folder, and an export must not replace."""
+
 
 def status(folder: Path, console: Console) -> None:
     """Print how far a run has come.
@@ -33,7 +36,7 @@ def status(folder: Path, console: Console) -> None:
     console.print(display_of(search, console).standing())
     last = f", the last at {records['finished_at'].max()}" if len(records) else ""
     console.print(f"{_cells_done(search)}{len(records)} trials{last}")
-    console.print("A run is writing here now." if _is_running(folder) else "No run is writing here now.")
+    console.print(_running(folder), soft_wrap=True)
     _print_lost(records, console)
 
 
@@ -46,15 +49,17 @@ def _cells_done(search: Search) -> str:
     return f"{len(states) - left} of {len(states)} cells done; "
 
 
-def _is_running(folder: Path) -> bool:
-    lock = FileLock(folder / ".lock")
-    if not (folder / ".lock").exists():
-        return False
+def _running(folder: Path) -> str:
+    lock = folder / ".lock"
     try:
-        with lock.acquire(blocking=False):
-            return False
+        if lock.exists():
+            with FileLock(lock).acquire(blocking=False):
+                pass
     except Timeout:
-        return True
+        return "A run is writing here now."
+    except OSError as error:  # a folder that one may read and not write
+        return f"Whether a run is writing here cannot be told ({lock}: {error.strerror or error})."
+    return "No run is writing here now."
 
 
 def _print_lost(records: pd.DataFrame, console: Console) -> None:
@@ -76,7 +81,7 @@ def export(folder: Path, *, ending: str, to: Path | None, console: Console) -> N
         console: Where to print.
 
     Raises:
-        StoreError: If the folder holds no records, or the file cannot be written.
+        StoreError: If the folder holds no records, or the file cannot be written or is the run's own.
     """
     records = read_records(folder)
     if records.empty:
@@ -84,6 +89,7 @@ def export(folder: Path, *, ending: str, to: Path | None, console: Console) -> N
             f"{folder} holds no records; give the results folder of a run, such as results/quickstart"
         )
     path = to or folder / f"trials.{ending}"
+    _check_target(path, folder)
     try:
         with replacing(path) as temporary:
             if ending == "csv":
@@ -93,3 +99,11 @@ def export(folder: Path, *, ending: str, to: Path | None, console: Console) -> N
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror or error}; give another --to") from None
     console.print(f"{len(records)} trials written to {path}", soft_wrap=True)
+
+
+def _check_target(path: Path, folder: Path) -> None:
+    if path.is_dir():
+        raise StoreError(f"--to must be a file, and {path} is a folder; give another --to")
+    target, run = path.resolve(), folder.resolve()
+    if target in (run / name for name in _OWN) or run / "records" in target.parents:
+        raise StoreError(f"--to must be none of the run's own files, and {path} is one; give another --to")
