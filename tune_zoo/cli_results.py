@@ -92,6 +92,7 @@ def compare(
     ],
     out: Annotated[Path, typer.Option(help="The folder of the report.")],
     threshold: opt.OneThreshold = None,
+    per_sequence: opt.PerSequence = False,
     columns: opt.Columns = None,
 ) -> None:
     """Lay several runs over one another: minimal widths, laws and exponents, and what differs in their settings.
@@ -102,7 +103,8 @@ def compare(
     """
     from tune_zoo.commands.compare import compare as write
 
-    write(runs, threshold=threshold, columns=columns, out=out, command=command(), console=console())
+    asked = {"threshold": threshold, "per_sequence": per_sequence, "columns": columns}
+    write(runs, **asked, out=out, command=command(), console=console())
 
 
 @app.command()

@@ -95,7 +95,7 @@ def upgraded(value: object) -> object:
 
 
 def is_record(value: object) -> bool:
-    """Whether a value read from a file is a record of this schema: all columns, known status, numbers that add up."""
+    """Whether a value is a record of this schema: all columns, a known status, numbers that can be added up."""
     return (
         isinstance(value, Mapping)
         and set(value) == set(COLUMNS)

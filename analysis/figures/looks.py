@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -36,6 +37,9 @@ _SPARE = (
     "long_conv", "hybrid", "rwkv4", "h3", "hyena", "rwkv7", "based", "mamba", "sliding_window", "gated_delta_net",
     "linear_attention", "delta_net", "mamba2", "retnet", "input_dependent_conv", "gla", "base_conv", "attention",
 )  # fmt: skip
+
+_LETTERS = 24
+_DOTTED = re.compile(r"^[\w.]+:(?=\w)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,5 +94,11 @@ def _look(color: str, marker: str, filled: bool, theme: Theme) -> Look:
 
 
 def short(mixer: str) -> str:
-    """The name of a mixer as a figure has room for it: `Class` of `package.module:Class`, and never a formula."""
-    return mixer.rpartition(":")[2].replace("$", r"\$")
+    """The name of a mixer or fit as a figure has room for it.
+
+    `Class` of `package.module:Class`; a long name loses its middle, and none is taken for a formula.
+    """
+    name = _DOTTED.sub("", mixer)
+    if len(name) > _LETTERS:
+        name = f"{name[: _LETTERS // 2]}…{name[1 - _LETTERS // 2 :]}"
+    return name.replace("$", r"\$")

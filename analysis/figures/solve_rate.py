@@ -202,8 +202,8 @@ def _write_counts(ax: Axes, panel: SolvePanel, look: Look) -> None:
 def _write(ax: Axes, text: str, at: Floats, inks: Sequence[str], grounds: Sequence[str]) -> None:
     """Write the same count into some cells, with a rim in the colour of each cell, for a law may run through it.
 
-    The letters are one outline that stands in many places: as texts, a thousand counts would take a third of the
-    time that a whole report takes, and five times the room in an SVG.
+    The letters are one outline that stands in many places: as texts, a thousand counts would double the time that
+    the figure takes, and make an SVG of several megabytes.
     """
     letters = TextPath((0.0, 0.0), text, size=_COUNT_SIZE)
     box = letters.get_extents()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -27,22 +28,27 @@ SPARE_WIDTH = 1.3
 @contextmanager
 def house_style(theme: Theme = PRINT) -> Iterator[None]:
     """Seaborn's ticks style in this block only; drawing and saving both belong inside it, on one ground."""
-    with mpl.rc_context(
-        {
-            **sns.axes_style("ticks"),
-            **sns.plotting_context("paper", font_scale=1.05),
-            "font.family": "sans-serif",
-            "font.sans-serif": ["DejaVu Sans"],
-            **dict.fromkeys(("figure.facecolor", "axes.facecolor"), theme.paper),
-            **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), theme.text),
-            "axes.edgecolor": theme.ink,
-            "axes.titlelocation": "left",
-            # A place given in advance: no panel has ticks on top, and looking for them at each drawing is slow.
-            "axes.titley": 1.0,
-            "svg.hashsalt": "analysis",
-            **dict.fromkeys(("figure.autolayout", "figure.constrained_layout.use"), False),
-        }
+    with (
+        warnings.catch_warnings(),
+        mpl.rc_context(
+            {
+                **sns.axes_style("ticks"),
+                **sns.plotting_context("paper", font_scale=1.05),
+                "font.family": "sans-serif",
+                "font.sans-serif": ["DejaVu Sans"],
+                **dict.fromkeys(("figure.facecolor", "axes.facecolor"), theme.paper),
+                **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), theme.text),
+                "axes.edgecolor": theme.ink,
+                "axes.titlelocation": "left",
+                # A place given in advance: no panel has ticks on top, and looking for them at each drawing is slow.
+                "axes.titley": 1.0,
+                "svg.hashsalt": "analysis",
+                **dict.fromkeys(("figure.autolayout", "figure.constrained_layout.use"), False),
+            }
+        ),
     ):
+        # A letter that the font lacks is a box in the figure, and whole in its data.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
 

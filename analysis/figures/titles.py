@@ -7,8 +7,6 @@ from matplotlib.axes import Axes
 from analysis.figures.looks import Look, short
 from analysis.figures.theme import Theme
 
-_LETTERS = 24
-
 
 def mixer_title(ax: Axes, label: str, look: Look, theme: Theme, below: str = "") -> None:
     """Write the name of a mixer or fit over a panel.
@@ -20,10 +18,7 @@ def mixer_title(ax: Axes, label: str, look: Look, theme: Theme, below: str = "")
         theme: The ground.
         below: A second line, in plain ink; none if empty.
     """
-    name = label.rpartition(":")[2]
-    if len(name) > _LETTERS:
-        name = f"{name[: _LETTERS // 2]}…{name[1 - _LETTERS // 2 :]}"
-    ax.set_title(short(name), color=look.words, fontweight="bold", pad=19 if below else None)
+    ax.set_title(short(label), color=look.words, fontweight="bold", pad=19 if below else None)
     caption(ax, below, theme)
 
 

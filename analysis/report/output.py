@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -113,6 +114,8 @@ def put_all(out: Path, contents: Mapping[str, bytes]) -> list[Path]:
     """
     staged: list[tuple[Path, Path]] = []
     try:
+        if taken := [out / name for name in contents if (out / name).is_dir()]:
+            raise IsADirectoryError(errno.EISDIR, f"{taken[0].name} there is a folder")
         out.mkdir(parents=True, exist_ok=True)
         for name in sorted(contents):
             staged.append((_temporary(out, name), out / name))

@@ -159,8 +159,10 @@ first is the greater one. An interval that holds 0 does not say that the runs ag
 tell them apart. Runs that share trials are not compared: their difference is not known from either's posterior.
 Data: [differences.csv](differences.csv)."""
 
-COMPARED_ACCURACY = """\
-![Accuracy against width d_model, every mixer of every run](accuracy.png)
+COMPARED_ACCURACY = f"""\
+![Accuracy against width d_model, one panel a mixer and sequence length](accuracy.png)
 
-Accuracy of the best tuned values against width, every mixer with the name of its run.
-Without pixels: [accuracy.svg](accuracy.svg); data: [accuracy.csv](accuracy.csv)."""
+Accuracy of the best tuned values against width, a colour a run as above; lines: means over seeds, faint dots:
+single seeds. Bars on top: the interval of d\\* of each run, in the order of the runs, with arrows at open ends. Of
+more than {MOST_PANELS} panels, those of the shortest and of the longest length of every mixer. Without pixels:
+[accuracy.svg](accuracy.svg); data: [accuracy.csv](accuracy.csv)."""

@@ -56,4 +56,4 @@ def write_thresholds(analysis: Analysis, out: Path) -> list[Path]:
         OutputError: The folder cannot be made or written to.
     """
     picture = pictures(analysis).get("threshold")
-    return put_all(out, picture_files("threshold", picture) if picture else {})
+    return put_all(out, picture_files("threshold", picture)) if picture else []

@@ -12,12 +12,10 @@ import pandas as pd
 from analysis.errors import ComparisonError
 from analysis.results.fit_result import FitResult
 from analysis.results.summary import Analysis, analyse
+from analysis.tables.accuracy import Accuracy
 from analysis.tables.cells import OUTCOMES
-from analysis.tables.columns import FIXED
+from analysis.tables.columns import DEFAULT_THRESHOLD, FIXED
 from analysis.tables.trackers import says_what_came
-
-BETWEEN = " · "
-"""What stands between the name of a mixer and that of its run."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,12 +23,15 @@ class Comparison:
     """Runs at one threshold.
 
     Attributes:
-        runs: The results of each run, by its name.
-        together: All of them as one table, every mixer named with its run.
+        runs: The results of each run, by its name; two at least.
     """
 
     runs: Mapping[str, Analysis]
-    together: Analysis
+
+    @property
+    def threshold(self) -> float:
+        """Accuracy at or over which a cell is solved."""
+        return next(iter(self.runs.values())).threshold
 
     @property
     def fits(self) -> list[tuple[str, FitResult]]:
@@ -95,12 +96,17 @@ def _values(trials: pd.DataFrame, name: str) -> str:
     return ", ".join(known) or "not told"
 
 
-def compare(tables: Mapping[str, pd.DataFrame], threshold: float) -> Comparison:
+def compare(
+    tables: Mapping[str, pd.DataFrame],
+    threshold: float = DEFAULT_THRESHOLD,
+    accuracy: Accuracy = Accuracy.PER_QUERY,
+) -> Comparison:
     """Analyse several runs at one threshold.
 
     Args:
         tables: The trials of each run, by its name.
         threshold: Accuracy at or over which a cell is solved, in (0, 1].
+        accuracy: Which accuracy that is.
 
     Raises:
         ComparisonError: There are fewer than two runs.
@@ -110,12 +116,4 @@ def compare(tables: Mapping[str, pd.DataFrame], threshold: float) -> Comparison:
         raise ComparisonError(
             f"A comparison needs at least two runs; got {', '.join(tables) or 'none'}. Name another."
         )
-    runs = {run: analyse(table, threshold) for run, table in tables.items()}
-    marked = pd.concat([_marked(run, analysis.trials) for run, analysis in runs.items()], ignore_index=True)
-    return Comparison(runs=runs, together=analyse(marked, threshold))
-
-
-def _marked(run: str, trials: pd.DataFrame) -> pd.DataFrame:
-    marked = trials.drop(columns="lost").assign(mixer=trials["mixer"] + BETWEEN + run)
-    # The same trial in two runs is two trials here.
-    return marked.assign(trial_id=run + ":" + marked["trial_id"].astype(str)) if "trial_id" in marked else marked
+    return Comparison(runs={run: analyse(table, threshold, accuracy) for run, table in tables.items()})

@@ -6,7 +6,8 @@ import pytest
 from analysis_tables import table_of
 
 from analysis.errors import ComparisonError
-from analysis.results.comparison import BETWEEN, compare
+from analysis.results.comparison import compare
+from analysis.tables.accuracy import Accuracy
 
 LENGTHS = (64, 128, 256)
 NUMBERS = ["difference", "low", "high", "probability_greater"]
@@ -91,9 +92,13 @@ def test_what_differs_between_the_runs():
     found = compare({"a": run().assign(num_layers=2, task="mqar"), "b": run().assign(task="mqar")}, 0.9)
     assert found.settings() == {"num_layers": {"a": "2", "b": "not told"}}
     assert [(name, fit.label) for name, fit in found.fits] == [("a", "base_conv"), ("b", "base_conv")]
-    assert [fit.mixer for fit in found.together.fits] == [f"base_conv{BETWEEN}{name}" for name in "ab"]
-    # A trial of both runs counts in both.
-    assert [fit.tried for fit in found.together.fits] == [63, 63]
+    assert [fit.tried for _, fit in found.fits] == [63, 63]
+
+
+def test_whole_sequences_are_compared_where_they_decide():
+    tables = {name: run().assign(accuracy_per_sequence=0.0) for name in "ab"}
+    found = compare(tables, 0.9, Accuracy.PER_SEQUENCE)
+    assert {width.text() for _, fit in found.fits for width in fit.widths} == {"> 512"}
 
 
 def test_one_run_is_no_comparison():

@@ -222,7 +222,7 @@ def test_odd_names_of_mixers_stay_words():
     text = report_text(analyse(trials), heading="one\ntwo", about={})
     assert text.startswith("# one two\n")
     row = section(text, "Minimal widths").splitlines()[2]
-    assert row.startswith("| a\\|b\\<i>\\*c\\* \\__d_\\_ | 4 |")
+    assert row.startswith(r"| a\|b\<i>\*c\*\\n\__d_\_ | 4 |")
 
 
 def test_a_length_that_a_mixer_lacks_is_an_empty_cell():

@@ -275,7 +275,8 @@ def test_report_notes_what_is_left_out():
     table = recall(["based", "h3"])
     table.loc[table["mixer"].eq("h3") & table["d_model"].eq(16), "state_size"] = np.nan
     text = report_text(analyse(table, 0.9), heading="?", about={}, compute="", files={})
-    assert "- h3: 6 trials with an accuracy but no state size are left out of the figure of state sizes." in text
+    assert "**h3**" in text
+    assert "- 6 trials with an accuracy but no state size are left out of the figure of state sizes." in text
 
 
 @no_images()

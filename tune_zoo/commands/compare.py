@@ -13,6 +13,7 @@ from analysis.about import versions
 from analysis.asking import Question
 from analysis.report.comparison import write_comparison
 from analysis.results.comparison import compare as compare_tables
+from analysis.tables.accuracy import Accuracy
 from analysis.tables.examples import PREFIX
 from analysis.text import interval, number
 from tune_zoo.commands.provenance import own_threshold
@@ -24,6 +25,7 @@ def compare(
     runs: Sequence[str],
     *,
     threshold: float | None,
+    per_sequence: bool,
     columns: str | None,
     out: Path,
     command: str,
@@ -34,6 +36,7 @@ def compare(
     Args:
         runs: Results folders or tables, each with a name before it and `=` between where its own will not do.
         threshold: The accuracy that counts as solved; that of the runs if None.
+        per_sequence: Whether whole sequences are counted rather than queries.
         columns: The column map of the tables among them, which are no folders of runs; none if None.
         out: The folder of the report.
         command: The command line that asks for it.
@@ -45,7 +48,8 @@ def compare(
     """
     tables = _named(runs)
     level = _common(tables) if threshold is None else threshold
-    comparison = compare_tables({name: _read(path, columns) for name, path in tables.items()}, level)
+    accuracy = Accuracy.PER_SEQUENCE if per_sequence else Accuracy.PER_QUERY
+    comparison = compare_tables({name: _read(path, columns) for name, path in tables.items()}, level, accuracy)
     about = {"command": command, "runs": "\n".join(f"{name} = {path}" for name, path in tables.items())}
     write_comparison(comparison, out, about=about | {"versions": ", ".join(versions())})
     console.print(f"accuracy ≥ {level:g}")
