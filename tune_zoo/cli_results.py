@@ -103,8 +103,15 @@ def compare(
     """
     from tune_zoo.commands.compare import compare as write
 
-    asked = {"threshold": threshold, "per_sequence": per_sequence, "columns": columns}
-    write(runs, **asked, out=out, command=command(), console=console())
+    write(
+        runs,
+        threshold=threshold,
+        per_sequence=per_sequence,
+        columns=columns,
+        out=out,
+        command=command(),
+        console=console(),
+    )
 
 
 @app.command()

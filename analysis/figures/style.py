@@ -40,7 +40,7 @@ def house_style(theme: Theme = PRINT) -> Iterator[None]:
                 **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), theme.text),
                 "axes.edgecolor": theme.ink,
                 "axes.titlelocation": "left",
-                # A place given in advance: no panel has ticks on top, and looking for them at each drawing is slow.
+                # Given in advance: no panel has ticks on top, and looking for them at each drawing is slow.
                 "axes.titley": 1.0,
                 "svg.hashsalt": "analysis",
                 **dict.fromkeys(("figure.autolayout", "figure.constrained_layout.use"), False),
