@@ -35,7 +35,7 @@ def test_the_space_is_complete(tmp_path: Path) -> None:
 
 
 def commands() -> list[str]:
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    lines = [line for block in blocks("sh") for line in block.replace("\\\n", " ").splitlines()]
     return [line.partition("#")[0].strip() for line in lines if line.startswith("tune_zoo ")]
 
 
