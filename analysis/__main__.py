@@ -86,7 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (AnalysisError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    told = "\n".join(f"{sentence}." for sentence in sentences(analysis.fits))
+    found = [*sentences(analysis.fits), *(fit.sentence() for fit in analysis.crossed)]
+    told = "\n".join(f"{sentence}." for sentence in found)
     say(f"{overview(analysis)}\n\n{told}\n\nreport: {options.out / 'report.html'}")
     return 0
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from analysis.errors import AnalysisError, LengthsError, ThresholdError
 from analysis.results.summary import Analysis, analyse
+from analysis.results.thresholds import trained_to
 from analysis.tables.accuracy import Accuracy
 from analysis.tables.columns import DEFAULT_THRESHOLD
 from analysis.tables.examples import PREFIX, example
@@ -64,23 +65,24 @@ class Question:
         """Read the table and analyse it.
 
         Args:
-            default: The threshold where none is asked for; that of the example, or 0.99, if None.
+            default: The threshold where none is asked for; if None that of the example, or that to which all
+                trials of the table were trained, or 0.99.
 
         Raises:
             AnalysisError: The table, the map, a threshold or a length breaks a rule.
         """
-        thresholds = _thresholds(self.thresholds) if self.thresholds is not None else [self._usual(default)]
+        table = read_table(self.table, self.columns)
+        usual = (default, self.own_threshold, trained_to(table), DEFAULT_THRESHOLD)
+        first = next(threshold for threshold in usual if threshold is not None)
+        thresholds = [first] if self.thresholds is None else _thresholds(self.thresholds)
         seq_lens = _lengths(self.seq_lens) if self.seq_lens is not None else []
         return analyse(
-            read_table(self.table, self.columns),
+            table,
             thresholds[0],
             self.accuracy,
             thresholds=thresholds[1:],
             seq_lens=seq_lens,
         )
-
-    def _usual(self, default: float | None) -> float:
-        return next((known for known in (default, self.own_threshold) if known is not None), DEFAULT_THRESHOLD)
 
 
 def _thresholds(text: str) -> list[float]:

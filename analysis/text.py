@@ -30,11 +30,17 @@ def chance(probability: float) -> str:
     return "over 0.99" if probability > 0.99 else f"{probability:.2f}"
 
 
+def over(value: float, limit: float) -> str:
+    """`0.30, over 0.15`, with a digit more where two would look like the limit."""
+    digits = 2 if round(value, 2) > limit else 3
+    return f"{number(value, digits)}, over {limit}"
+
+
 def width(value: float) -> str:
     """A minimal width to two digits: `14`, `230`, `12,000`, or `under 1`."""
-    if value < 0.95:
+    if value < 0.5:
         return "under 1"
-    return f"{float(f'{value:.2g}'):,.0f}"
+    return f"{value:.0f}" if value < 10.0 else f"{float(f'{value:.2g}'):,.0f}"
 
 
 def odds(ratio: float) -> str:

@@ -114,7 +114,7 @@ def curve_panels(rows: pd.DataFrame) -> tuple[CurvePanel, ...]:
         rows: What `curve_rows` returns.
 
     Returns:
-        One panel a (mixer, seq_len, num_kv_pairs); of many, the first and the last of every mixer.
+        One panel a (mixer, seq_len, num_kv_pairs); of many, those that `panel_choice` keeps.
     """
     names = POINT[:-1]
     keys = panel_choice(rows[names].drop_duplicates(ignore_index=True))

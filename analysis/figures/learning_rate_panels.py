@@ -59,7 +59,7 @@ def rate_panels(analysis: Analysis) -> tuple[RatePanel, ...]:
 
     Returns:
         One panel a (mixer, seq_len, num_kv_pairs) where some cell tried two learning rates; of more than
-        `MOST_PANELS`, the first and the last of every mixer.
+        `MOST_PANELS`, those that `panel_choice` keeps.
     """
     keys = panel_choice(tuned(analysis.rates))
     names = list(keys)
@@ -71,16 +71,32 @@ def panel_choice(keys: pd.DataFrame, by: str = "mixer") -> pd.DataFrame:
     """Choose the panels of a figure that has one a mixer, or a fit, and length.
 
     Args:
-        keys: One row a panel, in the order of the panels.
+        keys: One row a panel, in the order of the panels: seq_len, num_kv_pairs and the column `by`.
         by: The column with the mixer or fit.
 
     Returns:
-        All rows up to `MOST_PANELS`; of more, the first and the last of every mixer or fit.
+        All rows up to `MOST_PANELS`; of more, the shortest and the longest length of every mixer or fit at each
+        number of pairs; where those are still more, at one number of pairs: the one with the most lengths, the
+        largest of several. Where pairs grow with length, the shortest and the longest of all. In the old order.
     """
     if len(keys) <= MOST_PANELS:
         return keys
-    ends = [keys.drop_duplicates(by, keep=keep) for keep in ("first", "last")]
-    return keys.loc[sorted({*ends[0].index, *ends[1].index})]
+    ends = _ends(keys, [by, "num_kv_pairs"])
+    return ends if len(ends) <= MOST_PANELS else _ends(_comparable(keys, by), [by])
+
+
+def _ends(keys: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    rising = keys.sort_values("seq_len", kind="stable")
+    ends = [rising.drop_duplicates(by, keep=keep).index for keep in ("first", "last")]
+    return keys.loc[sorted({*ends[0], *ends[1]})]
+
+
+def _comparable(keys: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Keep one number of pairs a mixer or fit, so that lengths differ in nothing else; all if none recurs."""
+    lengths = keys.groupby([by, "num_kv_pairs"])["seq_len"].transform("size")
+    most = lengths.groupby(keys[by]).transform("max")
+    pairs = keys["num_kv_pairs"].where(lengths == most)
+    return keys[(most == 1) | (pairs == pairs.groupby(keys[by]).transform("max"))]
 
 
 def _panel(key: tuple[str, int, int], points: pd.DataFrame, seeds: pd.DataFrame) -> RatePanel:

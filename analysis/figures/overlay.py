@@ -97,7 +97,14 @@ def draw_overlay(runs: Runs, theme: Theme = PRINT) -> Figure:
 def run_look(place: int, theme: Theme) -> tuple[str, str]:
     """Colour and dashes of a run by its place; colours repeat after six runs, with other dashes."""
     turn, hue = divmod(place, len(_RUNS))
-    return theme.line(_RUNS[hue]), _DASHES[min(turn, len(_DASHES) - 1)]
+    # On white some are lines only, as published; on the dark ground all are light enough for text and for bands.
+    color = theme.line(_RUNS[hue]) if theme == PRINT else theme.words(_RUNS[hue])
+    return color, _DASHES[min(turn, len(_DASHES) - 1)]
+
+
+def _band(theme: Theme) -> float:
+    """Opacity of a band: a dark ground swallows more of a colour than paper does."""
+    return 0.14 if theme == PRINT else 0.24
 
 
 def run_handle(place: int, name: str, theme: Theme) -> Artist:
@@ -129,7 +136,7 @@ def dodge(place: int, runs: int) -> float:
 def _draw_run(ax: Axes, run: RunLaw, aside: float, theme: Theme) -> None:
     color, dash = run_look(run.place, theme)
     if (line := run.law.line) is not None:
-        ax.fill_between(line.seq_len, line.low, line.high, color=color, alpha=0.14, linewidth=0, zorder=1)
+        ax.fill_between(line.seq_len, line.low, line.high, color=color, alpha=_band(theme), linewidth=0, zorder=1)
         ax.plot(line.seq_len, line.median, color=color, linewidth=1.6, linestyle=dash, zorder=3)
     for cut in run.law.widths:
         draw_interval(ax, cut, color, at=cut.seq_len * aside, cap=_CAP)

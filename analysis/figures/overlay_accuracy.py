@@ -64,8 +64,7 @@ def runs_panels(runs: Sequence[Analysis]) -> tuple[RunsPanel, ...]:
         runs: The results of each run.
 
     Returns:
-        One panel a (mixer, num_kv_pairs, seq_len) that some run tried; of many, the first and the last of every
-        mixer.
+        One panel a (mixer, num_kv_pairs, seq_len) that some run tried; of many, those that `panel_choice` keeps.
     """
     found: dict[tuple[str, int, int], dict[int, Series]] = {}
     for place, analysis in enumerate(runs):

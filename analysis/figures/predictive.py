@@ -93,7 +93,7 @@ def predictive_panels(frame: pd.DataFrame) -> tuple[PredictivePanel, ...]:
             tried, predicted, low, high and outside. Points without a seed that finished are left out.
 
     Returns:
-        One panel a fit and length, in the order of the frame; of many, the shortest and the longest of every fit.
+        One panel a fit and length, in the order of the frame; of many, those that `panel_choice` keeps.
     """
     rows = frame[frame["tried"] > 0].sort_values("d_model", kind="stable")
     names = ["fit", "mixer", "seq_len", "num_kv_pairs"]

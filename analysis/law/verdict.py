@@ -8,7 +8,7 @@ from enum import StrEnum
 from analysis.law.exponent import Exponent
 from analysis.law.law_posterior import LawPosterior
 from analysis.law.minimal_width import Censoring, MinimalWidth
-from analysis.text import interval, listed, number
+from analysis.text import interval, listed, number, over
 
 MAX_SD = 0.15
 MIN_BRACKETED = 2
@@ -70,7 +70,7 @@ def what_is_missing(law: LawPosterior, widths: Sequence[MinimalWidth]) -> list[s
             f"(some width fails, some solves), and a verdict needs {MIN_BRACKETED}: these trials do not identify b"
         )
     elif law.b_sd > MAX_SD:
-        reasons.append(f"the standard deviation of b is {number(law.b_sd)}, over {MAX_SD}")
+        reasons.append(f"the standard deviation of b is {over(law.b_sd, MAX_SD)}")
     elif law.edge_mass >= MAX_EDGE_MASS:
         reasons.append(f"b may lie outside {number(law.b[0], 0)} to {number(law.b[-1], 1)}, the range looked at")
     return reasons + _censored(widths) if reasons else []

@@ -14,16 +14,16 @@ from analysis.figures.pictures import Picture
 from analysis.report.html import page
 from analysis.report.markdown import bullets, plain, table
 from analysis.report.output import picture_files, put_all
-from analysis.report.text import about_text
+from analysis.report.text import about_text, notes_text
 from analysis.report.words import COMPARED_ACCURACY, COMPARED_EXPONENTS, COMPARED_LAWS, READING
 from analysis.results.comparison import Comparison
 from analysis.results.widths import widths_grid
 from analysis.text import chance, interval, listed, number
 
-HEADING = "The same question, several runs"
+HEADING = "Runs compared"
 
 
-def write_comparison(comparison: Comparison, out: Path, *, about: Mapping[str, str]) -> list[Path]:
+def write_comparison(comparison: Comparison, out: str | Path, *, about: Mapping[str, str]) -> list[Path]:
     """Write `comparison.html`, `comparison.md`, and the figures and tables that they show.
 
     Args:
@@ -73,6 +73,7 @@ def comparison_text(comparison: Comparison, *, about: Mapping[str, str]) -> str:
     parts = {
         "Verdicts": _verdicts(comparison),
         "Minimal widths": _widths(comparison),
+        "Notes and warnings": notes_text([(f"{fit.label}, {run}", fit.notes) for run, fit in comparison.fits]),
         "Minimal width against sequence length": COMPARED_LAWS,
         "Exponents compared": _differences(comparison.differences()),
         "What differs between the runs": _settings(comparison.settings()),

@@ -26,7 +26,7 @@ _DIGITS = re.compile(rb"(\.\d\d)\d+")
 _INDENT = re.compile(rb"\n +")
 
 
-def write_figures(analysis: Analysis, out: Path) -> list[Path]:
+def write_figures(analysis: Analysis, out: str | Path) -> list[Path]:
     """Write the figures, the data behind each, `law_line.csv` and `fits.csv`.
 
     A figure NAME is there as `NAME.png` and `NAME.svg`, and on a dark ground as `dark/NAME.png` and
@@ -97,7 +97,7 @@ def _lighter(svg: bytes) -> bytes:
     return _INDENT.sub(b"\n", rounded)
 
 
-def put_all(out: Path, contents: Mapping[str, bytes]) -> list[Path]:
+def put_all(out: str | Path, contents: Mapping[str, bytes]) -> list[Path]:
     """Write files into a folder, each whole or not at all.
 
     All are written under temporary names first and then renamed, so a full disk changes nothing.
@@ -112,7 +112,7 @@ def put_all(out: Path, contents: Mapping[str, bytes]) -> list[Path]:
     Raises:
         OutputError: The folder cannot be made or written to.
     """
-    staged: list[tuple[Path, Path]] = []
+    out, staged = Path(out), list[tuple[Path, Path]]()
     try:
         if taken := [out / name for name in contents if (out / name).is_dir()]:
             raise IsADirectoryError(errno.EISDIR, f"{taken[0].name} there is a folder")

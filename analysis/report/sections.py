@@ -78,6 +78,7 @@ def thresholds(analysis: Analysis) -> str:
         return ""
     cells = analysis.thresholds.assign(cell=_exponents(analysis.thresholds))
     grid = cells.pivot(index=["fit", "accuracy"], columns="threshold", values="cell").fillna("")
+    grid = grid.reindex([fit.label for fit in analysis.fits if fit.has_law], level="fit")
     rows = [
         [fit, accuracy, *row] for (fit, accuracy), row in zip(grid.index, grid.to_numpy().tolist(), strict=True)
     ]
@@ -94,7 +95,7 @@ def checks(analysis: Analysis) -> str:
         return ""
     parts = ["### Does the law explain the counts?", _replicates(fits), PREDICTIVE]
     if not analysis.left_out.empty:
-        parts += ["### Without each length", _left_out(analysis.left_out), LEFT_OUT]
+        parts += ["### Without each length", _left_out(analysis.left_out, fits), LEFT_OUT]
     parts += ["### Other priors, and least squares", _priors(analysis.priors, fits), PRIORS]
     return "\n\n".join(parts)
 
@@ -103,9 +104,10 @@ def _replicates(fits: list[FitResult]) -> str:
     return table(["mixer", "p"], [[fit.label, number(fit.predictive.p_value)] for fit in fits])
 
 
-def _left_out(frame: pd.DataFrame) -> str:
+def _left_out(frame: pd.DataFrame, fits: list[FitResult]) -> str:
     cells = frame.assign(cell=_exponents(frame))
     grid = cells.pivot(index="fit", columns="left_out", values="cell").fillna("")
+    grid = grid.loc[[fit.label for fit in fits if fit.label in grid.index]]
     rows = [[fit, *row] for fit, row in zip(grid.index, grid.to_numpy().tolist(), strict=True)]
     return table(["mixer", *(f"without N = {n}" for n in grid.columns)], rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from analysis.report import sections, words
 from analysis.report.markdown import bullets, plain, table, verbatim
@@ -30,7 +30,7 @@ def report_text(
     parts = {
         "Verdict": sections.verdicts(analysis),
         "Minimal widths": _widths(analysis),
-        "Notes and warnings": _notes(analysis.fits),
+        "Notes and warnings": notes_text([(fit.label, fit.notes) for fit in analysis.fits]),
         "Figures": _figures(files, words.ACCURACY, words.LAW, words.SOLVE_RATE),
         "Length or pairs": sections.crossed(analysis),
         "Exponents compared": sections.differences(analysis),
@@ -40,7 +40,7 @@ def report_text(
         "State and training": _figures(files, words.STATES, words.RATES, words.CURVES),
         "Trials and compute": compute.strip(),
         "How to read the verdict": words.READING,
-        "Method": words.METHOD,
+        "Method": f"{words.METHOD} {words.RUN if 'schema_version' in analysis.trials else words.TABLE}",
         "About": about_text(about),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in parts.items() if text)
@@ -70,16 +70,21 @@ def _pairs(fit: FitResult) -> str:
     return ", ".join(map(str, fit.pairs if fit.tied else fit.num_kv_pairs))
 
 
-def _notes(fits: list[FitResult]) -> str:
-    """The notes, those of which the same is true of several mixers once, by mixer."""
+def notes_text(found: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Notes by whom they are true of, those of several once.
+
+    Args:
+        found: Names, each with its notes.
+    """
     owners: dict[str, list[str]] = {}
-    for fit in fits:
-        for note in fit.notes:
-            owners.setdefault(note, []).append(fit.label)
+    for name, notes in found:
+        for note in notes:
+            owners.setdefault(note, []).append(name)
     groups: dict[str, list[str]] = {}
-    for note, labels in owners.items():
-        groups.setdefault(listed(labels), []).append(f"{plain(note)}.")
-    return "\n\n".join(f"**{plain(labels)}**\n\n{bullets(notes)}" for labels, notes in groups.items()) or _NOTHING
+    for note, names in owners.items():
+        each = ", each" if len(names) > 1 else ""
+        groups.setdefault(f"{listed(names)}{each}", []).append(f"{plain(note)}.")
+    return "\n\n".join(f"**{plain(names)}**\n\n{bullets(notes)}" for names, notes in groups.items()) or _NOTHING
 
 
 def about_text(about: Mapping[str, str]) -> str:

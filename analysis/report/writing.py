@@ -14,7 +14,7 @@ from analysis.results.summary import Analysis
 
 
 def write_report(
-    analysis: Analysis, out: Path, *, heading: str, about: Mapping[str, str] | None = None, compute: str = ""
+    analysis: Analysis, out: str | Path, *, heading: str, about: Mapping[str, str] | None = None, compute: str = ""
 ) -> list[Path]:
     """Write `report.html`, `report.md`, and the figures and tables that they show.
 
@@ -42,7 +42,7 @@ def write_report(
     return put_all(out, contents)
 
 
-def write_thresholds(analysis: Analysis, out: Path) -> list[Path]:
+def write_thresholds(analysis: Analysis, out: str | Path) -> list[Path]:
     """Write the exponents at the thresholds compared, as `threshold.csv` and a figure.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from analysis.law.minimal_width import Censoring, MinimalWidth
 from analysis.law.verdict import MIN_BRACKETED
@@ -16,19 +16,34 @@ _DOUBLINGS = 2
 _NARROW = 1.3
 
 
-def next_trials(widths: Sequence[MinimalWidth]) -> list[str]:
+def next_trials(widths: Sequence[MinimalWidth], lost: Collection[tuple[int, int]] = ()) -> list[str]:
     """Say which trials to run next, the most telling first.
 
     Args:
         widths: The interval of d* at each length, shortest length first.
+        lost: (seq_len, d_model) of which every trial was lost.
 
     Returns:
         Clauses such as "try d_model 8, 16 and 32 at seq_len 64 and 512"; at least one. Widths are even.
     """
     if len(widths) < MIN_BRACKETED:
         return [f"try another sequence length, such as seq_len {4 * widths[0].seq_len}"]
-    advice = _narrower(widths) + _wider(widths) or _between(widths)
+    advice = _again(widths, lost) or _narrower(widths) + _wider(widths) or _between(widths)
     return advice or [f"try {SEEDS} more seeds on both sides of each interval, or a wider range of seq_len"]
+
+
+def _again(widths: Sequence[MinimalWidth], lost: Collection[tuple[int, int]]) -> list[str]:
+    """Lost trials beyond the known end of a censored length would have told more than new ones."""
+    clauses = []
+    for width in widths:
+        beyond = [
+            d
+            for n, d in lost
+            if n == width.seq_len and ((width.upper and d < width.upper) or (width.lower and d > width.lower))
+        ]
+        if beyond and not width.bracketed:
+            clauses.append(f"d_model {listed(sorted(beyond))} at seq_len {width.seq_len}")
+    return [f"run {listed(clauses)} again, whose trials were lost"] if clauses else []
 
 
 def _ends(widths: Sequence[MinimalWidth]) -> list[MinimalWidth]:

@@ -13,7 +13,7 @@ from analysis.errors import ComparisonError
 from analysis.results.fit_result import FitResult
 from analysis.results.summary import Analysis, analyse
 from analysis.tables.accuracy import Accuracy
-from analysis.tables.cells import OUTCOMES
+from analysis.tables.cells import OUTCOMES, POINT
 from analysis.tables.columns import DEFAULT_THRESHOLD, FIXED
 from analysis.tables.trackers import says_what_came
 
@@ -59,7 +59,8 @@ class Comparison:
 
     def settings(self) -> dict[str, dict[str, str]]:
         """Settings in which the runs differ: name → run → its values."""
-        names = [name for name in FIXED if any(name in analysis.trials for analysis in self.runs.values())]
+        known = [*FIXED, *POINT[1:], "learning_rate", "threshold"]
+        names = [name for name in known if any(name in analysis.trials for analysis in self.runs.values())]
         found = {
             name: {run: _values(analysis.trials, name) for run, analysis in self.runs.items()} for name in names
         }
@@ -92,8 +93,13 @@ def _says_what_it_was(column: str) -> bool:
 
 
 def _values(trials: pd.DataFrame, name: str) -> str:
-    known = sorted(trials[name].dropna().astype(str).unique()) if name in trials else []
-    return ", ".join(known) or "not told"
+    known = sorted(trials[name].dropna().unique().tolist(), key=_rank) if name in trials else []
+    return ", ".join(map(str, known)) or "not told"
+
+
+def _rank(value: object) -> tuple[bool, float, str]:
+    number = isinstance(value, int | float)
+    return not number, float(value) if isinstance(value, int | float) else 0.0, str(value)
 
 
 def compare(

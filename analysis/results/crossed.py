@@ -11,7 +11,7 @@ from analysis.law.crossed import CrossedLaw, fit_crossed, untied
 from analysis.law.exponent import Exponent
 from analysis.law.minimal_width import find_minimal_widths
 from analysis.law.verdict import MAX_EDGE_MASS, MAX_SD, MIN_BRACKETED, Verdict, judge_exponent
-from analysis.text import interval, number
+from analysis.text import interval, number, over
 
 _CONDITION = ["seq_len", "num_kv_pairs"]
 
@@ -69,7 +69,7 @@ def _missing(exponent: Exponent, bracketed: int) -> str:
         held = bracketed or "none"
         return f"{held} of the values tried is bracketed, and a verdict needs {MIN_BRACKETED}"
     if exponent.sd > MAX_SD:
-        return f"its standard deviation is {number(exponent.sd)}, over {MAX_SD}"
+        return f"its standard deviation is {over(exponent.sd, MAX_SD)}"
     if exponent.edge_mass >= MAX_EDGE_MASS:
         low, high = exponent.grid[0], exponent.grid[-1]
         return f"it may lie outside {number(low, 0)} to {number(high, 1)}, the range looked at"

@@ -46,7 +46,7 @@ def fit_counts(label: str, counts: pd.DataFrame, threshold: float) -> FitResult:
         lengths=length_posteriors(joint, law.seq_lens),
         verdict=verdict,
         reason=reason,
-        advice=tuple(next_trials(widths)) if verdict is Verdict.UNDETERMINED else (),
+        advice=tuple(next_trials(widths, _lost(counts))) if verdict is Verdict.UNDETERMINED else (),
         notes=(),
         cross_check=least_squares(widths),
         tried=int(counts["tried"].sum()),
@@ -59,3 +59,8 @@ def fit_counts(label: str, counts: pd.DataFrame, threshold: float) -> FitResult:
             joint, lines_of(joint, law), (grid.solved, grid.tried), np.log(np.asarray(grid.widths, dtype=float))
         ),
     )
+
+
+def _lost(counts: pd.DataFrame) -> list[tuple[int, int]]:
+    gone = counts[(counts["tried"] == 0) & (counts["missing"] > 0)]
+    return list(zip(gone["seq_len"].tolist(), gone["d_model"].tolist(), strict=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from analysis.law.cross_check import CrossCheck
@@ -16,7 +18,13 @@ from analysis.text import listed
 
 
 def fit_notes(
-    fit: FitResult, cells: pd.DataFrame, counts: pd.DataFrame, *, unsized: pd.DataFrame, by_rate: pd.DataFrame
+    fit: FitResult,
+    cells: pd.DataFrame,
+    counts: pd.DataFrame,
+    *,
+    unsized: pd.DataFrame,
+    by_rate: pd.DataFrame,
+    untold: Sequence[str],
 ) -> list[str]:
     """Collect the notes of one fit.
 
@@ -26,6 +34,7 @@ def fit_notes(
         counts: The points of this fit.
         unsized: The trials that the figure of state sizes leaves out, of all fits.
         by_rate: What `analysis.tables.learning_rates.rate_points` returns, of all fits.
+        untold: What `analysis.tables.cells.untold` returns.
 
     Returns:
         The notes; empty when there is nothing to know.
@@ -43,6 +52,7 @@ def fit_notes(
         *_stopped_early(own, threshold),
         *_given_up(own, threshold),
         *_pooled(own),
+        *_untold(untold),
         *_dropped(fit.cross_check),
         *_unsized(unsized.merge(counts[POINT], on=POINT)),
         *edge_notes(by_rate.merge(counts[POINT], on=POINT), threshold),
@@ -117,13 +127,27 @@ def _statuses(own: pd.DataFrame) -> pd.Series[str]:
     return own["status"].astype(str) if "status" in own else pd.Series("", index=own.index)
 
 
+def stopped_early(own: pd.DataFrame, threshold: float) -> pd.DataFrame:
+    """The cells of a fit that count as unsolved although training stopped since they were solved."""
+    return own[(_statuses(own) == Status.SOLVED) & (own["accuracy"] < threshold)]
+
+
 def _stopped_early(own: pd.DataFrame, threshold: float) -> list[str]:
-    early = own[(_statuses(own) == Status.SOLVED) & (own["accuracy"] < threshold)]
+    early = stopped_early(own, threshold)
     if early.empty:
         return []
     return [
         f"{len(early)} cells count as unsolved although their best trials stopped as solved, at accuracies from "
         f"{early['accuracy'].min():.3f}: train to a target over the threshold {threshold:g}"
+    ]
+
+
+def _untold(names: Sequence[str]) -> list[str]:
+    if not names:
+        return []
+    return [
+        f"inside a cell the best was taken over {listed(names)}: map them if they are no tuned values, above all "
+        "what is the seed (--columns)"
     ]
 
 

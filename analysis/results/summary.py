@@ -15,13 +15,13 @@ from analysis.results.differences import differences_frame
 from analysis.results.fit_result import FitResult
 from analysis.results.fitting import fit_counts
 from analysis.results.law_tables import check_lengths, laws_frame, predictions_frame
-from analysis.results.notes import fit_notes
+from analysis.results.notes import fit_notes, stopped_early
 from analysis.results.parts import law_parts
 from analysis.results.solve_rates import solve_rates
 from analysis.results.thresholds import THRESHOLDS, thresholds_frame
 from analysis.results.widths import widths_frame
 from analysis.tables.accuracy import Accuracy, check_accuracy, measured_by
-from analysis.tables.cells import best_of, distinct_trials, solve_counts
+from analysis.tables.cells import POINT, best_of, distinct_trials, solve_counts, untold
 from analysis.tables.columns import DEFAULT_THRESHOLD, check_threshold
 from analysis.tables.learning_rates import best_by_rate, rate_points
 from analysis.tables.states import best_by_state, state_points, without_state
@@ -151,12 +151,13 @@ def analyse(
     unsized = without_state(trials, states)
     rates = best_by_rate(trials)
     by_rate = rate_points(rates)
+    varied = untold(every)
     counts = solve_counts(cells, threshold)
     fits = []
     for label, part in law_parts(counts):
         fit = fit_counts(label, part, threshold)
-        notes = fit_notes(fit, cells, part, unsized=unsized, by_rate=by_rate)
-        fits.append(replace(fit, notes=tuple(notes)))
+        notes = fit_notes(fit, cells, part, unsized=unsized, by_rate=by_rate, untold=varied)
+        fits.append(replace(_advised(fit, cells, part), notes=tuple(notes)))
     return Analysis(
         threshold=threshold,
         accuracy=accuracy,
@@ -172,3 +173,12 @@ def analyse(
         rates=rates,
         rate_points=by_rate,
     )
+
+
+def _advised(fit: FitResult, cells: pd.DataFrame, counts: pd.DataFrame) -> FitResult:
+    """A fit with other advice where its widths failed only since training stopped under the threshold."""
+    early = stopped_early(cells.merge(counts[POINT], on=POINT), fit.threshold)
+    if early.empty or not fit.advice:
+        return fit
+    told = f"train to {fit.threshold:g}, since {len(early)} cells stopped as solved under it and count as unsolved"
+    return replace(fit, advice=(told,))

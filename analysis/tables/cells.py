@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.errors import CellValueError
-from analysis.tables.columns import CELL, check_table, check_threshold
+from analysis.tables.columns import CELL, KNOWN, check_table, check_threshold
 from analysis.tables.trackers import says_what_came
 from analysis.tables.values import shown
 
@@ -106,6 +106,25 @@ def _settings(checked: pd.DataFrame) -> pd.DataFrame:
     # A lost trial may not have told its state; it is that of the next row with the same settings, its repetition.
     state = checked["state_size"].groupby(alike).bfill().groupby(alike).ffill()
     return pd.DataFrame({"alike": alike, "state_size": state})
+
+
+def untold(trials: pd.DataFrame) -> list[str]:
+    """Find settings over which the best is taken inside a cell though nothing says that they are tuned.
+
+    Args:
+        trials: What `distinct_trials` returns.
+
+    Returns:
+        Names of columns that a table from elsewhere brings and that take several values in a cell, such as a seed
+        that was not mapped; none for records of a run, whose settings are axes or declared as tuned.
+    """
+    if "schema_version" in trials:
+        return []
+    known = {*OUTCOMES, *KNOWN, "repeats"}
+    others = [name for name in map(str, trials.columns) if name not in known and not says_what_came(name)]
+    # As text, since a column may hold lists, which have no hash.
+    values = trials[others].astype(str).groupby([trials[axis] for axis in CELL], sort=False).nunique()
+    return [name for name in others if (values[name] > 1).any()]
 
 
 def solve_counts(cells: pd.DataFrame, threshold: float) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from figure_checks import EIGHTEEN, legends_in_the_way, overlaps
 from figure_goldens import analysed
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 
 from analysis.figures.colour import contrast, distance, legible, luminance, oklab, relit
 from analysis.figures.looks import looks
@@ -72,7 +72,8 @@ def test_lines_have_contrast_on_the_dark_ground():
     lines = [one.color for one in looks([*EIGHTEEN, "a", "b"], DARK).values()]
     widths = [one.color for one in width_looks(range(12), DARK).values()]
     runs = [run_look(place, DARK)[0] for place in range(6)]
-    for color in (*lines, *widths, *runs, DARK.quiet, DARK.strong):
+    assert min(contrast(color, DARK.paper) for color in runs) >= TEXT_CONTRAST
+    for color in (*lines, *widths, DARK.quiet, DARK.strong):
         assert contrast(color, DARK.paper) >= LINE_CONTRAST
 
 
@@ -87,6 +88,15 @@ def test_runs_are_told_apart_and_from_the_paper(theme):
     runs = [run_look(place, theme)[0] for place in range(6)]
     assert min(distance(*pair) for pair in itertools.combinations([*runs, theme.paper], 2)) > 0.1
     assert run_look(6, theme) == (runs[0], "--")
+
+
+@THEMES
+def test_bands_of_runs_can_be_seen(theme):
+    bands = [band.get_facecolor()[0] for ax in drawn(theme)["overlay"].axes for band in ax.collections]
+    assert bands
+    for *color, opacity in bands:
+        mixed = opacity * np.array(color) + (1 - opacity) * np.array(to_rgb(theme.paper))
+        assert contrast(to_hex(mixed), theme.paper) >= (1.15 if theme is PRINT else 1.3)
 
 
 def test_print_colours_are_those_of_old():

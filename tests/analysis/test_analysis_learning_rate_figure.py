@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 from functools import cache
 
@@ -15,7 +16,7 @@ from rate_tables import RATES, sweep
 from analysis import AnalysisError, analyse, figure_learning_rate
 from analysis.figures import learning_rate
 from analysis.figures.learning_rate import draw_rates
-from analysis.figures.learning_rate_panels import MOST_PANELS, rate_panels
+from analysis.figures.learning_rate_panels import MOST_PANELS, panel_choice, rate_panels
 from analysis.figures.looks import looks
 from analysis.figures.theme import PRINT
 from analysis.figures.width_looks import width_looks
@@ -184,6 +185,26 @@ def test_many_panels_are_the_shortest_and_the_longest_of_each_mixer():
     assert figure_of("eighteen mixers").axes[0].get_subplotspec().get_gridspec().ncols == 4
     few = rate_panels(analysed("five lengths"))
     assert len(few) == 10 <= MOST_PANELS
+
+
+def chosen(mixers, *points):
+    """The (seq_len, num_kv_pairs) that are shown of each of some mixers, out of those that all have."""
+    rows = [(mixer, n, k) for mixer in mixers for n, k in points]
+    keys = panel_choice(pd.DataFrame(rows, columns=["mixer", "seq_len", "num_kv_pairs"]))
+    first, *others = [[*zip(own["seq_len"], own["num_kv_pairs"], strict=True)] for _, own in keys.groupby("mixer")]
+    assert all(own == first for own in others)
+    return first
+
+
+@pytest.mark.parametrize("first", [0, 1], ids=["by length", "by pairs"])
+def test_shown_lengths_differ_in_nothing_else(first):
+    crossed = sorted(itertools.product((64, 128, 256, 512), (4, 8, 16)), key=lambda point: point[first])
+    ends = [(n, k) for n, k in crossed if n in {64, 512}]
+    assert chosen("a", *crossed) == crossed
+    assert chosen("ab", *crossed) == ends, "twelve panels: both ends at each number of pairs"
+    assert chosen("abc", *crossed) == [(64, 16), (512, 16)], "no room: at the most pairs that have all lengths"
+    assert chosen("abc", *(point for point in crossed if point != (64, 16))) == [(64, 8), (512, 8)]
+    assert chosen("abcd", *((n, n // 16) for n in (64, 128, 256, 512))) == [(64, 4), (512, 32)]
 
 
 def test_lengths_of_a_mixer_stand_in_a_row():

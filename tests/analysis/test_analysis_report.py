@@ -81,7 +81,7 @@ def test_table_of_minimal_widths(text):
 
 def test_notes_name_the_mixers_they_are_true_of(text):
     notes = section(text, "Notes and warnings")
-    assert "**attention, base_conv, h3, hyena and rwkv4**\n\n- seq_len and num_kv_pairs are tied" in notes
+    assert "**attention, base_conv, h3, hyena and rwkv4, each**\n\n- seq_len and num_kv_pairs are tied" in notes
     own = notes.partition("**h3**\n\n")[2].partition("\n\n**")[0]
     assert "- 1 of 6 seeds at or over d\\* failed (lapses).\n- not monotone at seq_len 128" in own
 
@@ -222,7 +222,7 @@ def test_odd_names_of_mixers_stay_words():
     text = report_text(analyse(trials), heading="one\ntwo", about={})
     assert text.startswith("# one two\n")
     row = section(text, "Minimal widths").splitlines()[2]
-    assert row.startswith(r"| a\|b\<i>\*c\*\\n\__d_\_ | 4 |")
+    assert row.startswith(r"| a\|b\<i>\*c\*\\n__d_\_ | 4 |")
 
 
 def test_a_length_that_a_mixer_lacks_is_an_empty_cell():

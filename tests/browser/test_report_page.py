@@ -6,11 +6,13 @@ import base64
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from analysis import analyse, read_table, write_report
 from analysis.report.html import page as empty_page
@@ -170,6 +172,35 @@ def test_nothing_sticks_out_of_the_page(opened: Open) -> None:
         page.set_viewport_size({"width": width, "height": 800})
         assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth"), width
         assert box.evaluate("box => box.scrollWidth > box.clientWidth"), "a wide table scrolls in its box"
+
+
+def test_a_wide_table_uses_the_margin_and_text_does_not(opened: Open) -> None:
+    page = opened()
+    box, text, main = (page.locator(place) for place in (f"{AMOUNTS} >> xpath=..", "main > p >> nth=0", "main"))
+    for width in (1280, 1600, 2000):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert right_edge(box) == pytest.approx(max(right_edge(main), width - 16), abs=1), width
+        assert text.bounding_box()["width"] <= 704
+    assert right_edge(box) > right_edge(main) + 300
+
+
+def right_edge(found: Locator) -> float:
+    return found.evaluate("element => element.getBoundingClientRect().right")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_shadow_tells_of_more_columns(opened: Open, width: int, dark: bool) -> None:
+    box = opened(width=width, dark=dark).locator(f"{AMOUNTS} >> xpath=..")
+
+    def corner(place: int) -> Any:
+        """The colour at the top of the box, over all words, at the left or at the right edge."""
+        shown = Image.open(BytesIO(box.screenshot())).convert("RGB")
+        return shown.getpixel((place % shown.width, 1))
+
+    assert corner(-2) != corner(2)
+    box.evaluate("box => box.scrollBy(box.scrollWidth, 0)")
+    assert corner(-2) == corner(2), "none at the last column"
 
 
 @pytest.mark.parametrize(("width", "side"), [(360, False), (1280, True)])

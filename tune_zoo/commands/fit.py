@@ -13,7 +13,7 @@ from analysis.asking import Question
 from analysis.results.fit_result import sentences
 from analysis.results.law_tables import FAR
 from analysis.tables.accuracy import Accuracy
-from analysis.text import chance, interval, number
+from analysis.text import chance, interval, number, width
 from tune_zoo.commands.provenance import own_threshold
 from tune_zoo.errors import ReportError
 from tune_zoo.tables import widths_table
@@ -43,8 +43,6 @@ def fit(question: Question, *, as_json: bool, out: Path | None, console: Console
         console.print(results.to_json(), soft_wrap=True)
         return
     show(results, console)
-    for fitted in results.crossed:
-        console.print(fitted.sentence(), soft_wrap=True)
     if out is not None or question.compares:
         console.print(_thresholds(results))
     if question.seq_lens is not None:
@@ -65,7 +63,7 @@ def show(results: Analysis, console: Console) -> None:
     head = f"minimal width (fails, solves] at accuracy{per_sequence} ≥ {results.threshold:g}"
     console.print(head, soft_wrap=True)
     console.print(widths_table(results))
-    for sentence in sentences(results.fits):
+    for sentence in [*sentences(results.fits), *(fitted.sentence() for fitted in results.crossed)]:
         console.print(sentence, soft_wrap=True)
 
 
@@ -86,13 +84,15 @@ def _predict(results: Analysis, console: Console) -> None:
     rows = results.predictions.merge(results.laws, on=["fit", "mixer", "law"])
     names = ["fit", "law", "probability", "seq_len", "median", "low", "high"]
     for label, law, probability, seq_len, median, low, high in rows[names].itertuples(index=False):
-        table.add_row(label, law, chance(probability), str(seq_len), f"{median:.0f}", f"[{low:.0f}, {high:.0f}]")
+        table.add_row(
+            label, law, chance(probability), str(seq_len), width(median), f"[{width(low)}, {width(high)}]"
+        )
     console.print(table)
-    far = rows[rows["octaves_beyond"].abs() > FAR]
+    far = rows[rows["octaves_beyond"].abs() > FAR].groupby("fit", sort=False)["seq_len"].unique()
     if len(far):
-        lengths = ", ".join(map(str, sorted(far["seq_len"].unique())))
+        where = "; ".join(f"{label}: N = {', '.join(map(str, lengths))}" for label, lengths in far.items())
         console.print(
-            f"More than one doubling beyond the lengths tried (N = {lengths}) nothing but the law speaks: read "
-            "the spread between the laws, not one of them.",
+            f"More than one doubling beyond the lengths tried ({where}) nothing but the law speaks: read the "
+            "spread between the laws, not one of them.",
             soft_wrap=True,
         )
