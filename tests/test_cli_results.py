@@ -175,7 +175,7 @@ def test_fit_predicts_and_warns(call: Any, table: Path) -> None:
     assert [word in out for word in ("constant", "affine", "saturating", "nothing but the law")] == [True] * 3 + [
         False
     ]
-    assert "(N = 256) nothing but the law speaks" in call("fit", table, "--predict", "64,256")[1]
+    assert "(m: N = 256) nothing but the law speaks" in call("fit", table, "--predict", "64,256")[1]
 
 
 def test_fit_reads_foreign_columns(call: Any, table: Path, tmp_path: Path) -> None:
