@@ -24,8 +24,9 @@ def spell_out() -> None:
 def say(text: str) -> None:
     """Write to standard output, which may be full, closed, or read by nobody to its end."""
     try:
-        print(text, flush=True)  # noqa: T201
-    except (OSError, ValueError):
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except (AttributeError, OSError, ValueError):
         # What is left in the buffer must not be tried again when the process ends.
         sys.stdout = None
 

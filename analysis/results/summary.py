@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -40,10 +40,7 @@ class Analysis:
         cells: The best trial of every cell, with its extra columns.
         counts: Solved of tried seeds at every point (mixer, seq_len, num_kv_pairs, d_model).
         fits: One result a mixer, or a mixer and number of pairs where lengths and pairs are crossed.
-        widths: One row a fit and length: interval, posterior of d*, and what the minimal width costs.
         states: The best accuracy of every cell and state size; no row where the table has no state sizes.
-        state_points: Its mean over seeds, and whether it is on the Pareto front; see
-            `analysis.tables.states.state_points`.
         rates: The best accuracy of every cell and learning rate; no row where the table has no learning rates.
         rate_points: Its mean over seeds, and the best learning rate of every width; see
             `analysis.tables.learning_rates.rate_points`.
@@ -57,11 +54,19 @@ class Analysis:
     cells: pd.DataFrame
     counts: pd.DataFrame
     fits: list[FitResult]
-    widths: pd.DataFrame
     states: pd.DataFrame
-    state_points: pd.DataFrame
     rates: pd.DataFrame
     rate_points: pd.DataFrame
+
+    @cached_property
+    def widths(self) -> pd.DataFrame:
+        """One row a fit and length: interval, posterior of d*, and what the minimal width costs."""
+        return widths_frame(self.fits, self.cells)
+
+    @cached_property
+    def state_points(self) -> pd.DataFrame:
+        """Mean accuracy at every state size, and the Pareto front; see `analysis.tables.states.state_points`."""
+        return state_points(self.states)
 
     @cached_property
     def solve_rates(self) -> pd.DataFrame:
@@ -147,17 +152,10 @@ def analyse(
     every = distinct_trials(table)
     trials = measured_by(every, accuracy)
     cells = best_of(trials)
-    states = best_by_state(trials)
-    unsized = without_state(trials, states)
-    rates = best_by_rate(trials)
-    by_rate = rate_points(rates)
-    varied = untold(every)
     counts = solve_counts(cells, threshold)
-    fits = []
-    for label, part in law_parts(counts):
-        fit = fit_counts(label, part, threshold)
-        notes = fit_notes(fit, cells, part, unsized=unsized, by_rate=by_rate, untold=varied)
-        fits.append(replace(_advised(fit, cells, part), notes=tuple(notes)))
+    states, rates = best_by_state(trials), best_by_rate(trials)
+    by_rate = rate_points(rates)
+    told = {"unsized": without_state(trials, states), "by_rate": by_rate}
     return Analysis(
         threshold=threshold,
         accuracy=accuracy,
@@ -166,13 +164,26 @@ def analyse(
         trials=every,
         cells=cells,
         counts=counts,
-        fits=fits,
-        widths=widths_frame(fits, cells),
+        fits=list(_fits(cells, counts, threshold, untold(every), **told)),
         states=states,
-        state_points=state_points(states),
         rates=rates,
         rate_points=by_rate,
     )
+
+
+def _fits(
+    cells: pd.DataFrame,
+    counts: pd.DataFrame,
+    threshold: float,
+    varied: Sequence[str],
+    *,
+    unsized: pd.DataFrame,
+    by_rate: pd.DataFrame,
+) -> Iterator[FitResult]:
+    for label, part in law_parts(counts):
+        fit = fit_counts(label, part, threshold)
+        notes = fit_notes(fit, cells, part, unsized=unsized, by_rate=by_rate, untold=varied)
+        yield replace(_advised(fit, cells, part), notes=tuple(notes))
 
 
 def _advised(fit: FitResult, cells: pd.DataFrame, counts: pd.DataFrame) -> FitResult:
