@@ -45,12 +45,17 @@ class Question:
     @property
     def own_threshold(self) -> float | None:
         """That of an example; None for other tables, which do not tell."""
-        return example(self.table).threshold if self.table.startswith(PREFIX) else None
+        return example(self.table).threshold if self.is_example else None
 
     @property
     def accuracy(self) -> Accuracy:
         """Which accuracy decides."""
         return Accuracy.PER_SEQUENCE if self.per_sequence else Accuracy.PER_QUERY
+
+    @property
+    def is_example(self) -> bool:
+        """Whether the table comes with the package."""
+        return self.table.startswith(PREFIX)
 
     @property
     def is_folder(self) -> bool:
@@ -59,7 +64,7 @@ class Question:
 
     def source(self) -> dict[str, str]:
         """Where the numbers of an example come from; nothing for other tables."""
-        return {"source": example(self.table).about} if self.table.startswith(PREFIX) else {}
+        return {"source": example(self.table).about} if self.is_example else {}
 
     def answer(self, default: float | None = None) -> Analysis:
         """Read the table and analyse it.

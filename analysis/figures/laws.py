@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from analysis.errors import ColumnError
 from analysis.law.law_posterior import Line
 from analysis.results.fit_result import FitResult
 from analysis.results.solve_rates import cell_edges
@@ -15,6 +16,23 @@ ROOM = 2**0.35
 """Ratio by which figure 2 draws a law beyond the lengths that were tried."""
 
 _POINTS = 60
+
+
+def need_law(rows: pd.DataFrame, figure: str) -> None:
+    """Refuse to draw what only fits with a law have.
+
+    Args:
+        rows: What the figure would show.
+        figure: What it is of, in the words of the error.
+
+    Raises:
+        ColumnError: There is nothing to show.
+    """
+    if rows.empty:
+        raise ColumnError(
+            f"A figure of {figure} needs a fit of two sequence lengths in the column 'seq_len'; got a table "
+            "without any. Add trials at another length."
+        )
 
 
 def law_line(fit: FitResult) -> Line | None:

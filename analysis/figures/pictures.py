@@ -47,7 +47,7 @@ def pictures(analysis: Analysis) -> dict[str, Picture]:
     Returns:
         The figures by name, in the order of a report.
     """
-    found = {**_of_widths(analysis), **_of_checks(analysis), **_of_training(analysis)}
+    found = {**_of_widths(analysis), **of_checks(analysis), **_of_training(analysis)}
     return {name: picture for name, picture in found.items() if len(picture.data)}
 
 
@@ -66,7 +66,8 @@ def _of_widths(analysis: Analysis) -> dict[str, Picture]:
     }
 
 
-def _of_checks(analysis: Analysis) -> dict[str, Picture]:
+def of_checks(analysis: Analysis) -> dict[str, Picture]:
+    """The figures of thresholds and of expected solve rates, also where there is nothing in them."""
     stop = trained_to(analysis.trials)
     return {
         "threshold": Picture(

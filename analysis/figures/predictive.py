@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from analysis.errors import ColumnError
 from analysis.figures.curves import Floats, mixer_columns
+from analysis.figures.laws import need_law
 from analysis.figures.learning_rate_panels import panel_choice
 from analysis.figures.legends import handle, place_legends
 from analysis.figures.looks import Look, looks
@@ -77,11 +77,7 @@ def figure_predictive(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
     Raises:
         ColumnError: No fit has a law.
     """
-    if analysis.predictive.empty:
-        raise ColumnError(
-            "A figure of expected solve rates needs a fit of two sequence lengths in the column 'seq_len'; got a "
-            "table without any. Add trials at another length."
-        )
+    need_law(analysis.predictive, "expected solve rates")
     return draw_predictive(analysis.predictive, theme)
 
 

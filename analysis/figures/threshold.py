@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, MultipleLocator
 from numpy.typing import NDArray
 
-from analysis.errors import ColumnError
 from analysis.figures.curves import Floats
+from analysis.figures.laws import need_law
 from analysis.figures.legends import handle, place_legends
 from analysis.figures.looks import Look, looks
 from analysis.figures.style import house_style, name_axes, panels
@@ -74,11 +74,7 @@ def figure_threshold(analysis: Analysis, *, theme: Theme = PRINT) -> Figure:
     Raises:
         ColumnError: No fit has a law.
     """
-    if analysis.thresholds.empty:
-        raise ColumnError(
-            "A figure of thresholds needs a fit of two sequence lengths in the column 'seq_len'; got a table "
-            "without any. Add trials at another length."
-        )
+    need_law(analysis.thresholds, "thresholds")
     return draw_thresholds(analysis.thresholds, theme, trained_to=thresholds.trained_to(analysis.trials))
 
 

@@ -60,7 +60,7 @@ def _files(comparison: Comparison) -> dict[str, bytes]:
 
 def _tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
     fits = _by_run({run: analysis.to_frame() for run, analysis in comparison.runs.items()})
-    return {"fits": fits, "differences": comparison.differences()}
+    return {"fits": fits, "differences": comparison.differences}
 
 
 def _by_run(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -75,7 +75,7 @@ def comparison_text(comparison: Comparison, *, about: Mapping[str, str]) -> str:
         "Minimal widths": _widths(comparison),
         "Notes and warnings": notes_text([(f"{fit.label}, {run}", fit.notes) for run, fit in comparison.fits]),
         "Minimal width against sequence length": COMPARED_LAWS,
-        "Exponents compared": _differences(comparison.differences()),
+        "Exponents compared": _differences(comparison.differences),
         "What differs between the runs": _settings(comparison.settings()),
         "Accuracy against width": COMPARED_ACCURACY,
         "How to read the verdict": READING,

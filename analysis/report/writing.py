@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.figures.pictures import pictures
+from analysis.figures.pictures import of_checks
 from analysis.report.html import page
 from analysis.report.output import picture_files, put_all, render
 from analysis.report.tables import tables
@@ -55,5 +55,5 @@ def write_thresholds(analysis: Analysis, out: str | Path) -> list[Path]:
     Raises:
         OutputError: The folder cannot be made or written to.
     """
-    picture = pictures(analysis).get("threshold")
-    return put_all(out, picture_files("threshold", picture)) if picture else []
+    picture = of_checks(analysis)["threshold"]
+    return put_all(out, picture_files("threshold", picture)) if len(picture.data) else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import pandas as pd
@@ -13,9 +14,8 @@ from analysis.errors import ComparisonError
 from analysis.results.fit_result import FitResult
 from analysis.results.summary import Analysis, analyse
 from analysis.tables.accuracy import Accuracy
-from analysis.tables.cells import OUTCOMES, POINT
+from analysis.tables.cells import POINT, settings_among
 from analysis.tables.columns import DEFAULT_THRESHOLD, FIXED
-from analysis.tables.trackers import says_what_came
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,14 +39,14 @@ class Comparison:
         found = [(run, fit) for run, analysis in self.runs.items() for fit in analysis.fits]
         return sorted(found, key=lambda pair: pair[1].label)
 
+    @cached_property
     def differences(self) -> pd.DataFrame:
-        """Compare the exponents of what several runs have in common.
+        """The exponents of what several runs have in common, compared.
 
-        Returns:
-            One row a fit and pair of runs: fit, run, other, difference (posterior median of b of `run` less that
-            of `other`), low and high (95 % interval), probability_greater, and shared: how many trials of the fit
-            both runs hold. Where there are any, the two exponents are not independent, and the four numbers
-            before, which take them to be, are NaN.
+        One row a fit and pair of runs: fit, run, other, difference (posterior median of b of `run` less that of
+        `other`), low and high (95 % interval), probability_greater, and shared: how many trials of the fit both
+        runs hold. Where there are any, the two exponents are not independent, and the four numbers before, which
+        take them to be, are NaN.
         """
         rows = []
         for (run, one), (other_run, other) in combinations(self.fits, 2):
@@ -81,15 +81,10 @@ def _shared(one: pd.DataFrame, other: pd.DataFrame) -> int:
     """How many trials are in both tables: by their `trial_id`, or by all settings and the accuracy."""
     names = ["trial_id"]
     if not all("trial_id" in trials and trials["trial_id"].notna().all() for trials in (one, other)):
-        told = [name for name in one.columns.intersection(other.columns) if _says_what_it_was(str(name))]
-        names = [*told, "accuracy"]
+        told = settings_among(one.columns.intersection(other.columns))
+        names = [*(name for name in told if name not in ("trial_id", "repeats")), "accuracy"]
     # As text, since a column may hold lists, which have no hash.
     return len(one[names].astype(str).merge(other[names].astype(str).drop_duplicates()))
-
-
-def _says_what_it_was(column: str) -> bool:
-    bookkeeping = column in OUTCOMES or says_what_came(column)
-    return not bookkeeping and column not in ("trial_id", "repeats")
 
 
 def _values(trials: pd.DataFrame, name: str) -> str:

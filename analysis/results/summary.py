@@ -29,7 +29,7 @@ from analysis.tables.states import best_by_state, state_points, without_state
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Analysis:
-    """Everything computed from one table at one threshold.
+    """What follows from one table at one threshold, computed when it is asked for.
 
     Attributes:
         threshold: Accuracy at or over which a cell is solved.
@@ -37,13 +37,7 @@ class Analysis:
         compared: Thresholds that are compared, rising.
         predicted_at: Lengths at which minimal widths are predicted; empty for twice and four times the longest.
         trials: Every trial of the table once, checked.
-        cells: The best trial of every cell, with its extra columns.
-        counts: Solved of tried seeds at every point (mixer, seq_len, num_kv_pairs, d_model).
-        fits: One result a mixer, or a mixer and number of pairs where lengths and pairs are crossed.
-        states: The best accuracy of every cell and state size; no row where the table has no state sizes.
-        rates: The best accuracy of every cell and learning rate; no row where the table has no learning rates.
-        rate_points: Its mean over seeds, and the best learning rate of every width; see
-            `analysis.tables.learning_rates.rate_points`.
+        measured: The same with the accuracy that decides; see `analysis.tables.accuracy.measured_by`.
     """
 
     threshold: float
@@ -51,12 +45,44 @@ class Analysis:
     compared: tuple[float, ...]
     predicted_at: tuple[int, ...]
     trials: pd.DataFrame
-    cells: pd.DataFrame
-    counts: pd.DataFrame
-    fits: list[FitResult]
-    states: pd.DataFrame
-    rates: pd.DataFrame
-    rate_points: pd.DataFrame
+    measured: pd.DataFrame
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """The best trial of every cell, with its extra columns."""
+        return best_of(self.measured)
+
+    @cached_property
+    def counts(self) -> pd.DataFrame:
+        """Solved of tried seeds at every point (mixer, seq_len, num_kv_pairs, d_model)."""
+        return solve_counts(self.cells, self.threshold)
+
+    @cached_property
+    def fits(self) -> list[FitResult]:
+        """One result a mixer, or a mixer and number of pairs where lengths and pairs are crossed."""
+        return list(self._fitted())
+
+    def _fitted(self) -> Iterator[FitResult]:
+        unsized, varied = without_state(self.measured, self.states), untold(self.trials)
+        for label, part in law_parts(self.counts):
+            fit = fit_counts(label, part, self.threshold)
+            notes = fit_notes(fit, self.cells, part, unsized=unsized, by_rate=self.rate_points, untold=varied)
+            yield replace(_advised(fit, self.cells, part), notes=tuple(notes))
+
+    @cached_property
+    def states(self) -> pd.DataFrame:
+        """The best accuracy of every cell and state size; no row where the table has no state sizes."""
+        return best_by_state(self.measured)
+
+    @cached_property
+    def rates(self) -> pd.DataFrame:
+        """The best accuracy of every cell and learning rate; no row where the table has no learning rates."""
+        return best_by_rate(self.measured)
+
+    @cached_property
+    def rate_points(self) -> pd.DataFrame:
+        """Their means, and the best of every width; see `analysis.tables.learning_rates.rate_points`."""
+        return rate_points(self.rates)
 
     @cached_property
     def widths(self) -> pd.DataFrame:
@@ -149,41 +175,15 @@ def analyse(
     threshold, accuracy = check_threshold(threshold), check_accuracy(accuracy)
     compared = tuple(sorted({threshold, *(map(check_threshold, thresholds) if thresholds else THRESHOLDS)}))
     predicted_at = check_lengths(seq_lens)
-    every = distinct_trials(table)
-    trials = measured_by(every, accuracy)
-    cells = best_of(trials)
-    counts = solve_counts(cells, threshold)
-    states, rates = best_by_state(trials), best_by_rate(trials)
-    by_rate = rate_points(rates)
-    told = {"unsized": without_state(trials, states), "by_rate": by_rate}
+    trials = distinct_trials(table)
     return Analysis(
         threshold=threshold,
         accuracy=accuracy,
         compared=compared,
         predicted_at=predicted_at,
-        trials=every,
-        cells=cells,
-        counts=counts,
-        fits=list(_fits(cells, counts, threshold, untold(every), **told)),
-        states=states,
-        rates=rates,
-        rate_points=by_rate,
+        trials=trials,
+        measured=measured_by(trials, accuracy),
     )
-
-
-def _fits(
-    cells: pd.DataFrame,
-    counts: pd.DataFrame,
-    threshold: float,
-    varied: Sequence[str],
-    *,
-    unsized: pd.DataFrame,
-    by_rate: pd.DataFrame,
-) -> Iterator[FitResult]:
-    for label, part in law_parts(counts):
-        fit = fit_counts(label, part, threshold)
-        notes = fit_notes(fit, cells, part, unsized=unsized, by_rate=by_rate, untold=varied)
-        yield replace(_advised(fit, cells, part), notes=tuple(notes))
 
 
 def _advised(fit: FitResult, cells: pd.DataFrame, counts: pd.DataFrame) -> FitResult:

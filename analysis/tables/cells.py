@@ -80,6 +80,11 @@ def best_of(trials: pd.DataFrame) -> pd.DataFrame:
     return best.sort_values(CELL, kind="stable", ignore_index=True)
 
 
+def settings_among(columns: Iterable[object]) -> list[str]:
+    """The names of columns that say what a trial was, and not what came of it."""
+    return [name for name in map(str, columns) if name not in OUTCOMES and not says_what_came(name)]
+
+
 def _ids(checked: pd.DataFrame) -> pd.DataFrame:
     # As text, since a list has no hash.
     ids = checked[["trial_id"]].astype(str)
@@ -97,7 +102,7 @@ def _ids(checked: pd.DataFrame) -> pd.DataFrame:
 
 
 def _settings(checked: pd.DataFrame) -> pd.DataFrame:
-    names = [name for name in map(str, checked.columns) if name not in OUTCOMES and not says_what_came(name)]
+    names = settings_among(checked.columns)
     # As text, since a column may hold lists, which have no hash.
     settings = checked[names].astype(str)
     if "state_size" not in checked:
@@ -120,8 +125,7 @@ def untold(trials: pd.DataFrame) -> list[str]:
     """
     if "schema_version" in trials:
         return []
-    known = {*OUTCOMES, *KNOWN, "repeats"}
-    others = [name for name in map(str, trials.columns) if name not in known and not says_what_came(name)]
+    others = [name for name in settings_among(trials.columns) if name not in (*KNOWN, "repeats")]
     # As text, since a column may hold lists, which have no hash.
     values = trials[others].astype(str).groupby([trials[axis] for axis in CELL], sort=False).nunique()
     return [name for name in others if (values[name] > 1).any()]

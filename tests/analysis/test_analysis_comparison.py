@@ -21,7 +21,7 @@ def run(minimal=lambda n: 32, *, first_seed=0, ids=True, **changes):
 
 
 def row_of(tables):
-    (row,) = compare(tables, 0.9).differences().to_dict("records")
+    (row,) = compare(tables, 0.9).differences.to_dict("records")
     return row
 
 
@@ -69,21 +69,21 @@ def test_shared_trials_are_counted_by_fit():
     other = run(pairs=8, first_seed=3)
     hyena = run(mixer="hyena")
     frame = compare({"a": pd.concat([few, many, hyena]), "b": pd.concat([few, other, hyena.iloc[:5]])}, 0.9)
-    shared = frame.differences().set_index("fit")["shared"]
+    shared = frame.differences.set_index("fit")["shared"]
     assert shared["base_conv, k = 4"] == len(few)
     assert shared["base_conv, k = 8"] == 0
 
 
 def test_every_pair_of_runs_is_compared_once():
     tables = {name: run(first_seed=3 * place) for place, name in enumerate("abc")}
-    frame = compare(tables, 0.9).differences()
+    frame = compare(tables, 0.9).differences
     assert list(zip(frame["run"], frame["other"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
     assert frame["shared"].tolist() == [0, 0, 0]
 
 
 def test_runs_without_a_law_in_common_have_no_differences():
     short = run().query("seq_len == 64")
-    frame = compare({"a": short, "b": run(), "c": run(mixer="hyena")}, 0.9).differences()
+    frame = compare({"a": short, "b": run(), "c": run(mixer="hyena")}, 0.9).differences
     assert frame.empty
     assert list(frame) == ["fit", "run", "other", *NUMBERS, "shared"]
 

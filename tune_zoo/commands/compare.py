@@ -13,8 +13,6 @@ from analysis.about import versions
 from analysis.asking import Question
 from analysis.report.comparison import write_comparison
 from analysis.results.comparison import compare as compare_tables
-from analysis.tables.accuracy import Accuracy
-from analysis.tables.examples import PREFIX
 from analysis.text import interval, number
 from tune_zoo.commands.provenance import own_threshold
 from tune_zoo.errors import ReportError
@@ -46,27 +44,29 @@ def compare(
         ReportError: If two runs have one name, or they were trained to different thresholds and none is given.
         AnalysisError: If a table or the threshold breaks a rule.
     """
-    tables = _named(runs)
-    level = _common(tables) if threshold is None else threshold
-    accuracy = Accuracy.PER_SEQUENCE if per_sequence else Accuracy.PER_QUERY
-    comparison = compare_tables({name: _read(path, columns) for name, path in tables.items()}, level, accuracy)
-    about = {"command": command, "runs": "\n".join(f"{name} = {path}" for name, path in tables.items())}
+    questions = {
+        name: Question(table=path, columns=columns, per_sequence=per_sequence)
+        for name, path in _named(runs).items()
+    }
+    level = _common(questions) if threshold is None else threshold
+    tables = {name: _read(question) for name, question in questions.items()}
+    comparison = compare_tables(tables, level, next(iter(questions.values())).accuracy)
+    about = {"command": command, "runs": "\n".join(f"{name} = {asked.table}" for name, asked in questions.items())}
     write_comparison(comparison, out, about=about | {"versions": ", ".join(versions())})
     console.print(f"accuracy ≥ {level:g}")
     for run, fit in comparison.fits:
         console.print(f"{fit.label}, {run}: {fit.clauses()}", soft_wrap=True)
-    for fit_label, run, other, difference, low, high, _, shared in comparison.differences().itertuples(
-        index=False
-    ):
+    for fit_label, run, other, difference, low, high, _, shared in comparison.differences.itertuples(index=False):
         known = f"{number(difference)} {interval((low, high))}"
         found = f"not known, since {trials(shared)} are in both" if shared else known
         console.print(f"{fit_label}: b of {run} less that of {other} is {found}", soft_wrap=True)
     console.print(f"report: {out / 'comparison.html'}", soft_wrap=True)
 
 
-def _read(path: str, columns: str | None) -> pd.DataFrame:
-    own = Path(path).is_dir() or path.startswith(PREFIX)
-    return read_table(path, None if own else columns)
+def _read(question: Question) -> pd.DataFrame:
+    # Runs and examples have the declared columns; the map is for the tables beside them.
+    own = question.is_folder or question.is_example
+    return read_table(question.table, None if own else question.columns)
 
 
 def _named(runs: Sequence[str]) -> dict[str, str]:
@@ -85,9 +85,9 @@ def _named(runs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _common(tables: Mapping[str, str]) -> float:
+def _common(questions: Mapping[str, Question]) -> float:
     """Return the threshold to which the runs were trained."""
-    levels = {name: own_threshold(Question(table=path)) for name, path in tables.items()}
+    levels = {name: own_threshold(question) for name, question in questions.items()}
     known = {level for level in levels.values() if level is not None}
     if len(known) != 1:
         told = ", ".join(f"{level or 'not told'} ({name})" for name, level in levels.items())
