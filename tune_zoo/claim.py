@@ -1,96 +1,117 @@
-"""A results folder belongs to one search space, and to one run at a time."""
+"""A results folder belongs to one search space."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from tune_zoo.errors import StoreError
-from tune_zoo.files import write_atomically
 from tune_zoo.plan import Plan, make_plan
 from tune_zoo.search_space import SearchSpace
+from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.base import Storage
+from tune_zoo.storage.patience import patiently
+from tune_zoo.store import INBOX, TABLE
 from tune_zoo.tasks import TASKS
 
 _ABSENT = "absent"
 
 
-def claim(folder: Path, space: SearchSpace) -> None:
+SPACE = "space.json"
+
+Out = str | Path | Storage
+
+
+def claim(out: Out, space: SearchSpace) -> None:
     """Make a results folder this space's, or see that it is.
 
     Raises:
         StoreError: If it holds another space's records, or cannot be written.
     """
-    check(folder, space)
-    mark(folder, space)
+    check(out, space)
+    mark(out, space)
 
 
-def mark(folder: Path, space: SearchSpace) -> None:
+def mark(out: Out, space: SearchSpace) -> None:
     """Write down whose records a folder holds.
 
     Raises:
         StoreError: If it cannot be written.
     """
+    storage = storage_at(out)
+    written = {**comparable(space), "search": space.search.model_dump(mode="json")}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        written = {**comparable(space), "search": space.search.model_dump(mode="json")}
-        write_atomically(folder / "space.json", json.dumps(written, indent=1))
+        storage.prepare()
+        patiently(lambda: storage.write(SPACE, json.dumps(written, indent=1).encode()))
     except OSError as error:
         raise StoreError(
-            f"--out {folder} cannot be written: {error.strerror or error}; give another --out"
+            f"--out {storage.address} cannot be written: {error.strerror or error}; give another --out"
         ) from None
 
 
-def check(folder: Path, space: SearchSpace) -> None:
+def check(out: Out, space: SearchSpace) -> None:
     """See that a results folder is free or already this space's, writing nothing.
 
     Raises:
         StoreError: If it is not; the message names the first difference.
     """
-    path = folder / "space.json"
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"--out must be a folder, and {folder} is a file; give another --out")
-    if not path.exists():
-        if (folder / "records.jsonl").exists() or (folder / "records").exists():
-            raise StoreError(f"{folder} holds records but no space.json that says whose; give another --out")
+    storage = storage_at(out)
+    where = storage.address
+    if storage.folder is not None and storage.folder.exists() and not storage.folder.is_dir():
+        raise StoreError(f"--out must be a folder, and {where} is a file; give another --out")
+    text = _space_text(storage)
+    if text is None:
         return
     try:
-        text = path.read_text(encoding="utf-8")
         theirs = json.loads(text)
-    except (OSError, ValueError, RecursionError):
-        raise StoreError(f"{path} does not hold a search space; give another --out") from None
+    except (ValueError, RecursionError):
+        raise StoreError(f"{storage.at(SPACE)} does not hold a search space; give another --out") from None
     with contextlib.suppress(ValidationError):  # an older version's lacks options that have come since
         theirs = comparable(SearchSpace.model_validate_json(text))
     if found := difference(theirs, comparable(space)):
-        where, there, here = found
+        at, there, here = found
         raise StoreError(
-            f"{folder} holds the records of another search space: {where} is {there} there and {here} here; "
-            f"give another folder, such as --out {folder}-2"
+            f"{where} holds the records of another search space: {at} is {there} there and {here} here; "
+            f"give another folder, such as --out {where}-2"
         )
 
 
-def plan_of(folder: Path) -> Plan:
+def _space_text(storage: Storage) -> bytes | None:
+    """Return what a folder's space.json holds; None if the folder is free."""
+    try:
+        if storage.exists(SPACE):
+            return storage.read(SPACE)
+        if storage.tables(TABLE) or storage.names(INBOX):
+            raise StoreError(f"{storage.address} holds records but no {SPACE} that says whose; give another --out")
+    except OSError as error:
+        raise StoreError(
+            f"--out {storage.address} cannot be read: {error.strerror or error}; mend that, or give another --out"
+        ) from None
+    return None
+
+
+def plan_of(out: Out) -> Plan:
     """Return the plan of the run whose results folder this is.
 
     Raises:
         StoreError: If the folder is no run's.
     """
-    path = folder / "space.json"
+    storage = storage_at(out)
     try:
-        return make_plan(SearchSpace.model_validate_json(path.read_text(encoding="utf-8")))
+        return make_plan(SearchSpace.model_validate_json(storage.read(SPACE)))
     except OSError as error:
         raise StoreError(
-            f"{folder} is not the results folder of a run ({error.strerror or error}); give one, such as "
+            f"{storage.address} is not the results folder of a run ({error.strerror or error}); give one, such as "
             "results/quickstart"
         ) from None
-    except (ValidationError, json.JSONDecodeError):
-        raise StoreError(f"{path} does not hold a search space of this version; give another folder") from None
+    except (ValidationError, ValueError):
+        raise StoreError(
+            f"{storage.at(SPACE)} does not hold a search space of this version; give another folder"
+        ) from None
 
 
 def comparable(space: SearchSpace) -> dict[str, Any]:
@@ -123,21 +144,3 @@ def difference(there: Any, here: Any, where: str = "") -> tuple[str, str, str] |
         return None if there == here else (where, json.dumps(there), json.dumps(here))
     found = (difference(a, b, f"{where}.{key}" if where else key) for key, a, b in pairs)
     return next((item for item in found if item), None)
-
-
-@contextmanager
-def sole_run(folder: Path) -> Iterator[None]:
-    """Hold a results folder for one run; the lock goes with the process, however that ends.
-
-    Raises:
-        StoreError: If another run holds it.
-    """
-    lock = FileLock(folder / ".lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise StoreError(f"another run is writing to {folder}; wait for it, or give another --out") from None
-    try:
-        yield
-    finally:
-        lock.release()

@@ -50,6 +50,8 @@ def run(
     max_concurrent: opt.MaxConcurrent = None,
     cpus_per_trial: opt.CpusPerTrial = None,
     gpus_per_trial: opt.GpusPerTrial = None,
+    ship: opt.Ship = False,
+    track: opt.Track = None,
     settings: opt.Settings = None,
 ) -> None:
     """Train what a search space asks for, then print the minimal widths and verdicts and draw the figures.
@@ -63,19 +65,25 @@ def run(
 
         tune_zoo run my_space.yaml --search minimal-width
 
-        tune_zoo run my_space.yaml --out results/mine --address auto
+        tune_zoo run my_space.yaml --out s3://bucket/runs/mine --address auto
 
         tune_zoo run quickstart --set 'axes.seed=[7,8]' --out results/other-seeds
     """
     from tune_zoo.raytune.environment import importable_by_workers, quiet
 
-    quiet()
+    quiet(embedded=address is None)
     importable_by_workers(Path.cwd())
     from tune_zoo.commands.plan import planned
     from tune_zoo.commands.run import Cluster, run_space
 
     overrides = [*(settings or []), *_resources(cpus_per_trial, gpus_per_trial)]
-    cluster = Cluster(address=address, num_cpus=num_cpus, max_concurrent=max_concurrent)
+    cluster = Cluster(
+        address=address,
+        num_cpus=num_cpus,
+        max_concurrent=max_concurrent,
+        ship=ship,
+        track=tuple(dict.fromkeys(track or ())),
+    )
     plan = planned(space, overrides, search)
     raise typer.Exit(run_space(plan, out, cluster=cluster, command=command(), console=console()))
 

@@ -19,11 +19,14 @@ class Format(StrEnum):
 Space = Annotated[
     str, typer.Argument(help="A search space: the path of a YAML file, or a name that `tune_zoo spaces` lists.")
 ]
-Folder = Annotated[Path, typer.Argument(help="The results folder of a run, finished or not.")]
+Folder = Annotated[
+    str,
+    typer.Argument(help="The results of a run, finished or not: its folder, or its address in an object store."),
+]
 Table = Annotated[
     str,
     typer.Argument(
-        help="A run's folder; a CSV, Parquet or JSON-lines table of trials; or `example:zoology_figure2`.",
+        help="A run's folder or address; a CSV, Parquet or JSON-lines table; or `example:zoology_figure2`.",
     ),
 ]
 Threshold = Annotated[
@@ -68,24 +71,52 @@ SearchKind = Annotated[
     ),
 ]
 Out = Annotated[
-    Path | None, typer.Option(help="The results folder. [default: results/NAME of the space]", show_default=False)
+    str | None,
+    typer.Option(
+        help="Where the results go: a folder, or an address such as `s3://bucket/runs/a`, of S3, GCS (`gs://`), "
+        "Azure (`abfs://`) or any other that pyarrow or fsspec know. "
+        "[default: results/NAME of the space]",
+        show_default=False,
+    ),
 ]
 Address = Annotated[
     str | None,
     typer.Option(
-        help="A Ray cluster: `host:port` of its head, or `auto` on one of its nodes. Without it, an embedded Ray "
-        "on this machine."
+        help="A Ray cluster: `host:port` of its head, `auto` on one of its nodes, or `ray://host:10001` from "
+        "outside, where the cluster drives the run and this machine watches. Without it, an embedded Ray on this "
+        "machine."
     ),
 ]
 NumCpus = Annotated[
     int | None, typer.Option(min=1, help="CPUs of the embedded Ray; without it, all of this machine's.")
 ]
 MaxConcurrent = Annotated[
-    int | None, typer.Option(min=1, help="Trials at once, at most; without it, as many as fit.")
+    int | None,
+    typer.Option(min=1, help="Trials at once, at most; without it, as many as fit, also on nodes that join."),
 ]
 CpusPerTrial = Annotated[float | None, typer.Option(help="CPUs a trial, in place of the space's.")]
 GpusPerTrial = Annotated[
-    str | None, typer.Option(help="GPUs a trial, fractions allowed, or `auto`; in place of the space's.")
+    str | None,
+    typer.Option(
+        help="GPUs a trial, fractions allowed, or `auto`, which sizes the share of each trial by an estimate "
+        "of its memory and arithmetic; in place of the space's."
+    ),
+]
+Ship = Annotated[
+    bool,
+    typer.Option(
+        "--ship",
+        help="Send this tune_zoo and the mixers beside the space to the nodes of the cluster. Their packages "
+        "(torch and so on) must be there.",
+    ),
+]
+Track = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[tensorboard|mlflow|wandb]",
+        help="Show trials in a tracker, too, while they run; several are allowed. Each is set up by its own "
+        "environment variables, such as MLFLOW_TRACKING_URI or WANDB_PROJECT.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON in place of text.")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +15,49 @@ app = typer.Typer()
 
 
 @app.command()
-def status(folder: opt.Folder) -> None:
-    """Show how far a run has come, from anywhere that sees its folder, also while it runs."""
-    from tune_zoo.commands.status import status as show
+def status(
+    folder: opt.Folder,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on showing until the run is done, or Ctrl-C.")
+    ] = False,
+) -> None:
+    """Show how far a run has come, from anywhere that sees its results, also while it runs. Needs no Ray.
 
-    show(folder, console())
+    Examples:
+
+        tune_zoo status results/quickstart --watch
+
+        tune_zoo status s3://bucket/runs/figure2
+    """
+    from tune_zoo.commands.status import status as show
+    from tune_zoo.commands.status import watch as go_on_showing
+
+    if not watch:
+        show(folder, console())
+        return
+    with contextlib.suppress(KeyboardInterrupt):  # ends the watching, and nothing else
+        go_on_showing(folder, console())
+
+
+@app.command()
+def logs(
+    folder: opt.Folder,
+    trial: Annotated[
+        str | None,
+        typer.Argument(help="The beginning of a trial's `trial_id`; without it, the trials that left a log."),
+    ] = None,
+) -> None:
+    """Show what is known of a trial that was lost: its traceback, what it printed, what Ray said of its worker.
+
+    Examples:
+
+        tune_zoo logs results/quickstart
+
+        tune_zoo logs results/quickstart 3f9a
+    """
+    from tune_zoo.commands.logs import logs as show
+
+    show(folder, trial, console())
 
 
 @app.command()
@@ -57,8 +96,11 @@ def fit(
 def report(
     table: opt.Table,
     out: Annotated[
-        Path | None,
-        typer.Option(help="The folder of the report. [default: report/ in a run's folder]", show_default=False),
+        str | None,
+        typer.Option(
+            help="Where the report goes, a folder or an address. [default: report/ in a run's folder]",
+            show_default=False,
+        ),
     ] = None,
     threshold: opt.Threshold = None,
     per_sequence: opt.PerSequence = False,
@@ -126,6 +168,6 @@ def export(
     ] = None,
 ) -> None:
     """Write the records of a run as one table, a row a trial, for a notebook or another program."""
-    from tune_zoo.commands.status import export as write
+    from tune_zoo.commands.export import export as write
 
     write(folder, ending=form.value, to=to, console=console())

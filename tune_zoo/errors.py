@@ -7,6 +7,7 @@
     ├── StoreError                 a results folder holds something else than this run's records
     ├── ReportError                a report has nowhere to go, or nothing to be of
     ├── ClusterError               Ray cannot be reached, or cannot place the trials
+    ├── TrackerError               a tracker is unknown, not installed, or has nowhere to write to
     └── SimulationError            a simulation is asked for what its world cannot tell
 
 Every message says the rule, the value received and the fix.
@@ -44,6 +45,10 @@ class ReportError(TuneZooError):
 
 class ClusterError(TuneZooError):
     """Ray cannot be reached, or cannot place the trials."""
+
+
+class TrackerError(TuneZooError):
+    """A tracker is unknown, not installed, or has nowhere to write to."""
 
 
 class SimulationError(TuneZooError):

@@ -107,6 +107,25 @@ def is_record(value: object) -> bool:
     )
 
 
+def parse(text: bytes) -> Row | None:
+    """Return the record that a text is, or None if it is none of this version or an older one."""
+    try:
+        value = upgraded(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+    return dict(value) if is_record(value) else None  # type: ignore[call-overload]
+
+
+def schema_of(text: bytes) -> int:
+    """Return the version of the schema of what may be a record, 0 if it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return 0
+    version = value.get("schema_version") if isinstance(value, dict) and "trial_id" in value else None
+    return version if isinstance(version, int) else 0
+
+
 def is_final(row: Mapping[str, Any]) -> bool:
     """Whether a record answers its trial; a lost one (out of memory, timed out, error) is run again."""
     return not Status(row["status"]).lost

@@ -237,13 +237,16 @@ class Resources(Frozen):
 
     Attributes:
         cpus: CPUs a trial; torch uses as many threads.
-        gpus: GPUs a trial, fractions under 1 allowed; `auto` gives a share of one where the cluster has any.
+        gpus: GPUs a trial, fractions under 1 allowed; `auto` sizes the share of each trial by an estimate, where
+            the cluster has any.
         timeout_s: Seconds after which a trial is given up as timed out.
+        checkpoint_every_s: Seconds of training between the checkpoints of a trial, which it leaves at evaluations.
     """
 
     cpus: float = Field(default=1.0, ge=_RAY_PRECISION)
     gpus: Annotated[float, Field(ge=0.0), AfterValidator(_placeable_gpus)] | Literal["auto"] = "auto"
     timeout_s: float | None = Field(default=None, gt=0.0)
+    checkpoint_every_s: float = Field(default=30.0, ge=0.0)
 
 
 class SearchSpace(Frozen):

@@ -1,7 +1,7 @@
-"""The records of a results folder: a small file a trial from the workers, compacted into one table by the driver.
+"""The records of a run: a small file a trial from the workers, compacted into one table by the driver.
 
     OUT/records/<trial_id>.json   written by workers, each whole or not at all, before the trial's last report
-    OUT/records.jsonl             the append-only table, written by the driver alone
+    OUT/records.jsonl             the table that the driver alone adds to (in an object store, `records-….jsonl`)
     OUT/set_aside/                what was torn or foreign in either
 
 Any of these may be torn or lost at any moment without harm to the record of another trial.
@@ -11,69 +11,105 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
 from tune_zoo.errors import StoreError
-from tune_zoo.files import write_atomically
-from tune_zoo.record import COLUMNS, Row, is_final, is_record, upgraded
+from tune_zoo.record import COLUMNS, SCHEMA_VERSION, Row, is_final, parse, schema_of
+from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.base import Storage
+from tune_zoo.storage.patience import patiently
+
+TABLE, INBOX = "records", "records"
+
+Value = TypeVar("Value")
+
+_COMPACT_AT = 500
+"""Files in the inbox that are worth a move: each table of an object store is one object more."""
+
+_TABLES_AT_MOST = 50
+"""Objects that a table may consist of when a run begins, before they are made into one."""
+
+_READERS = 16
 
 
-def write_record(folder: Path, row: Row) -> None:
-    """Leave the record of one trial, from a worker.
+def write_record(out: str | Path | Storage, row: Row) -> None:
+    """Leave the record of one trial, from a worker; waits for a storage that is gone for a while.
 
     Args:
-        folder: The results folder, absolute: trials change their working directory.
+        out: Where the results go.
         row: The record.
+
+    Raises:
+        OSError: If it cannot be written.
     """
-    inbox = folder / "records"
-    inbox.mkdir(parents=True, exist_ok=True)
-    write_atomically(inbox / f"{row['trial_id']}.json", json.dumps(row, allow_nan=False))
+    storage, data = storage_at(out), json.dumps(row, allow_nan=False).encode()
+    patiently(lambda: storage.write(_file(row["trial_id"]), data))
+
+
+def has_record(storage: Storage, trial_id: str) -> bool:
+    """Whether a worker left the record of a trial that the driver has not taken into the table yet."""
+    return patiently(lambda: storage.exists(_file(trial_id)))
 
 
 class RecordStore:
-    """The driver's hold on the records of a folder: reads what is there, mends it, and compacts what comes in.
+    """The driver's hold on the records of a run: reads what is there, mends it, and compacts what comes in.
 
     Args:
-        folder: The results folder, which exists.
+        out: Where the results go.
+
+    Raises:
+        StoreError: If the records cannot be read, or are of a newer version.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.absolute()
-        self.inbox = self.folder / "records"
-        self.table = self.folder / "records.jsonl"
-        self._rows: dict[str, Row] = {}
+    def __init__(self, out: str | Path | Storage) -> None:
+        self.storage = storage_at(out)
+        self._rows: dict[str, bytes] = {}  # as text: a tenth of the size of the values
+        self._final: set[str] = set()
         self._known: set[tuple[str, str]] = set()  # the runs of trials that the table holds
-        self._recover()
+        self._waiting: dict[str, Row] = {}  # those that are still files, by trial
+        with self._writing():
+            self._recover()
 
     @property
     def rows(self) -> dict[str, Row]:
         """The records by trial; a lost trial's record gives way to a later one."""
-        return self._rows
+        return {trial_id: json.loads(text) for trial_id, text in self._rows.items()}
+
+    def row(self, trial_id: str) -> Row | None:
+        """Return the record of a trial."""
+        text = self._rows.get(trial_id)
+        return json.loads(text) if text is not None else None
+
+    @property
+    def final(self) -> frozenset[str]:
+        """The trials whose record is final."""
+        return frozenset(self._final)
 
     def frame(self) -> pd.DataFrame:
         """Return the records as a table with the declared columns."""
-        return pd.DataFrame(list(self._rows.values()), columns=list(COLUMNS))
+        return pd.DataFrame(list(self.rows.values()), columns=list(COLUMNS))
 
-    def compact(self) -> list[Row]:
-        """Move the workers' files into the table; returns the records that were new.
+    def take(self, trial_id: str) -> Row | None:
+        """Take in what a worker left of a trial that ended; None if that is nothing, or nothing new.
 
         Raises:
-            StoreError: If the table cannot be written; the workers' files then stay.
+            StoreError: If the records cannot be read or written.
         """
-        taken = [(path, row) for path in _incoming(self.inbox) if (row := self._read(path)) is not None]
-        new = list({_run(row): row for _, row in taken if _run(row) not in self._known}.values())
-        if new:
-            self._append(new)
-        for row in new:  # only now: what could not be written must be new again the next time
-            self._add(row)
-        for path, _ in taken:
-            path.unlink(missing_ok=True)
-        return new
+        with self._writing():
+            row = patiently(lambda: self._read(trial_id))
+            if row is None or not self._add(row):
+                return None
+            self._waiting[trial_id] = row
+            # A lost trial may run again at once, and its next record would take the place of this one.
+            if len(self._waiting) >= _COMPACT_AT or not is_final(row):
+                self._compact()
+        return row
 
     def add(self, row: Row) -> None:
         """Leave the record of a trial whose worker left none.
@@ -82,87 +118,164 @@ class RecordStore:
             StoreError: If it cannot be written.
         """
         with self._writing():
-            write_record(self.folder, row)
-        self.compact()
+            write_record(self.storage, row)
+        self.take(row["trial_id"])
 
-    def _append(self, rows: list[Row]) -> None:
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        with self._writing(), self.table.open("ab") as file:
-            if not _ends_in_newline(self.table):  # an earlier write stopped half-way
-                text = "\n" + text
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
+    def compact(self) -> list[Row]:
+        """Move all of the workers' files into the table; returns the records that were new.
+
+        Raises:
+            StoreError: If the table cannot be written; the workers' files then stay.
+        """
+        with self._writing():
+            return self._take_all()
+
+    def _take_all(self) -> list[Row]:
+        there = [name.removesuffix(".json") for name in self.storage.names(INBOX) if name.endswith(".json")]
+        new = []
+        for trial_id, row in zip(there, _in_parallel(self._read, there), strict=True):
+            if row is not None:
+                self._waiting[trial_id] = row
+                if self._add(row):
+                    new.append(row)
+        self._compact()
+        return new
+
+    def _compact(self) -> None:
+        """Move the files that wait into the table; what cannot be written stays to be moved the next time."""
+        moved = dict(self._waiting)
+        new = [row for row in moved.values() if _run(row) not in self._known]
+        if new:
+            lines = "".join(json.dumps(row) + "\n" for row in new).encode()
+            patiently(lambda: self.storage.append(TABLE, lines))
+            self._known.update(map(_run, new))
+        for _ in _in_parallel(self._delete, list(moved)):
+            pass
+        self._waiting.clear()
+
+    def _delete(self, trial_id: str) -> None:
+        patiently(lambda: self.storage.delete(_file(trial_id)))
+
+    def _add(self, row: Row) -> bool:
+        """Keep a record, and return whether it is new.
+
+        A later one replaces a lost one, and a final one stays.
+        """
+        trial_id, text = row["trial_id"], json.dumps(row).encode()
+        if text == self._rows.get(trial_id) or _run(row) in self._known:
+            return False
+        if trial_id not in self._final:
+            self._rows[trial_id] = text
+        if is_final(row):
+            self._final.add(trial_id)
+        return True
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Tell what keeps a block from writing, as an error that the user can mend."""
+        """Tell what keeps a block from reading or writing, as an error that the user can mend."""
         try:
             yield
         except OSError as error:
             raise StoreError(
-                f"{self.folder} cannot be written: {error.strerror or error}; mend that and run the same command "
-                "again, no finished trial is lost"
+                f"{error.filename or self.storage.address} cannot be read or written: {error.strerror or error}; "
+                "mend that and run the same command again, no finished trial is lost"
             ) from None
-
-    def _add(self, row: Row) -> None:
-        self._known.add(_run(row))
-        _keep(self._rows, row)
 
     def _recover(self) -> None:
         """Read the table, set aside what is torn or foreign, take in what a killed driver left in the inbox."""
-        if self.table.is_dir():
-            self._set_aside(self.table)
-        if self.inbox.exists() and not self.inbox.is_dir():
-            self._set_aside(self.inbox)
-        for leftover in self.inbox.glob(".*.json"):  # of workers killed while they wrote; this run has none yet
-            with contextlib.suppress(OSError):
-                leftover.unlink()
-        lines = _lines(self.table)
-        rows = [parse(line) for line in lines]
-        for row in rows:
-            if row is not None:
-                self._add(row)
-        torn = [line for line, row in zip(lines, rows, strict=True) if row is None]
-        if torn:
-            kept = [line for line, row in zip(lines, rows, strict=True) if row is not None]
-            with self._writing():
-                self._free_place(self.table.name).write_bytes(b"\n".join(torn))
-                write_atomically(self.table, "".join(line.decode() + "\n" for line in kept))
-        self.compact()
+        self.storage.prepare(INBOX)
+        tables = self.storage.tables(TABLE)
+        for table, text in zip(tables, _in_parallel(self._text, tables), strict=True):
+            self._recover_table(table, text)
+        if len(tables) > _TABLES_AT_MOST:
+            self._make_one(tables)
+        self._take_all()
 
-    def _read(self, path: Path) -> Row | None:
+    def _text(self, table: str) -> bytes:
         try:
-            row = parse(path.read_bytes())
+            return self.storage.read(table)
+        except IsADirectoryError:
+            self._set_aside(table)
+            return b""
+
+    def _recover_table(self, table: str, text: bytes) -> None:
+        lines = text.splitlines()
+        rows = [parse(line) for line in lines]
+        for row in filter(None, rows):
+            self._add(row)
+            self._known.add(_run(row))
+        if None in rows:
+            _refuse_newer(lines, self.storage.at(table))
+            self._set_aside(table)
+            kept = (line for line, row in zip(lines, rows, strict=True) if row is not None)
+            self.storage.write(table, b"".join(line + b"\n" for line in kept))
+
+    def _make_one(self, tables: list[str]) -> None:
+        lines = b"".join(self.storage.read(table).rstrip(b"\n") + b"\n" for table in tables)
+        self.storage.append(TABLE, lines)
+        for table in tables:  # only what was read above: another run may have added a table meanwhile
+            self.storage.delete(table)
+
+    def _read(self, trial_id: str) -> Row | None:
+        name = _file(trial_id)
+        try:
+            text = self.storage.read(name)
         except FileNotFoundError:
             return None
-        except OSError:  # a folder, or a file that is not ours to read
-            row = None
-        if row is None:
-            self._set_aside(path)
+        except (IsADirectoryError, PermissionError):
+            text = b""
+        row = parse(text)
+        if row is None or row["trial_id"] != trial_id:
+            _refuse_newer([text], self.storage.at(name))
+            self._set_aside(name)
+            return None
         return row
 
-    def _set_aside(self, path: Path) -> None:
+    def _set_aside(self, name: str) -> None:
         with contextlib.suppress(OSError):  # what cannot even be moved stays
-            path.rename(self._free_place(path.name))
-
-    def _free_place(self, name: str) -> Path:
-        """Return a path for something to set aside, and warn of it."""
-        folder = self.folder / "set_aside"
-        folder.mkdir(exist_ok=True)
-        free = next(path for n in range(10**6) if not (path := folder / f"{name}.{n}").exists())
-        warnings.warn(f"{name} in {self.folder} held something torn or foreign; set aside as {free}", stacklevel=2)
-        return free
+            where = self.storage.set_aside(name)
+            warnings.warn(
+                f"{name} in {self.storage.address} held something torn or foreign; set aside as {where}",
+                stacklevel=2,
+            )
 
 
-def _incoming(inbox: Path) -> list[Path]:
-    # Names with a dot in front are files that workers are still writing.
-    return sorted(inbox.glob("[!.]*.json"))
+def read_records(out: str | Path | Storage) -> pd.DataFrame:
+    """Read the records of a run without touching them, also while it goes on.
 
+    Returns:
+        One row a trial, with the declared columns; what is torn or foreign is left out.
 
-def _run(row: Row) -> tuple[str, str]:
-    """Return what tells one run of a trial from another."""
-    return row["trial_id"], row["finished_at"]
+    Raises:
+        StoreError: If the table cannot be read, or is of a newer version.
+    """
+    storage = storage_at(out)
+
+    def read(name: str) -> bytes:
+        try:
+            return storage.read(name)
+        except (FileNotFoundError, IsADirectoryError):  # moved into the table meanwhile, or foreign
+            return b""
+
+    try:
+        # The inbox before the table, into which a run moves what is in it meanwhile.
+        inbox = [f"{INBOX}/{name}" for name in storage.names(INBOX) if name.endswith(".json")]
+        arrived = list(_in_parallel(read, inbox))
+        tables = storage.tables(TABLE)
+        lines = [line for text in _in_parallel(read, tables) for line in text.splitlines()]
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or storage.address} cannot be read: {error.strerror or error}; mend that, or give "
+            "another results folder"
+        ) from None
+    rows: dict[str, Row] = {}
+    for line in [*lines, *arrived]:
+        row = parse(line)
+        if row is not None:
+            _keep(rows, row)
+        else:
+            _refuse_newer([line], storage.address)
+    return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
 
 
 def _keep(rows: dict[str, Row], row: Row) -> None:
@@ -172,47 +285,33 @@ def _keep(rows: dict[str, Row], row: Row) -> None:
         rows[row["trial_id"]] = row
 
 
-def _ends_in_newline(path: Path) -> bool:
-    """Whether a file is empty or its last line ends."""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 1))
-        return file.read(1) in (b"", b"\n")
-
-
-def _lines(table: Path) -> list[bytes]:
-    try:
-        return table.read_bytes().splitlines()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return []
-    except OSError as error:
-        raise StoreError(
-            f"{table} cannot be read: {error.strerror or error}; mend that, or give another results folder"
-        ) from None
-
-
-def parse(line: bytes) -> Row | None:
-    """Return the record on a line, or None if it is not one."""
-    try:
-        value = upgraded(json.loads(line))
-    except (ValueError, RecursionError):
-        return None
-    return dict(value) if is_record(value) else None  # type: ignore[call-overload]
-
-
-def read_records(folder: Path) -> pd.DataFrame:
-    """Read the records of a folder without touching it, also while a run writes to it.
-
-    Returns:
-        One row a trial, with the declared columns; what is torn or foreign is left out.
+def _refuse_newer(lines: Iterable[bytes], where: str) -> None:
+    """Refuse records of a version that came after this one; they are no foreign ones.
 
     Raises:
-        StoreError: If the table cannot be read.
+        StoreError: If one of the lines is such a record.
     """
-    arrived: list[bytes] = []
-    for path in _incoming(folder / "records"):  # before the table, into which a run moves them meanwhile
-        with contextlib.suppress(OSError):
-            arrived.append(path.read_bytes())
-    rows: dict[str, Row] = {}
-    for row in filter(None, map(parse, _lines(folder / "records.jsonl") + arrived)):
-        _keep(rows, row)
-    return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
+    newest = max(map(schema_of, lines), default=0)
+    if newest > SCHEMA_VERSION:
+        raise StoreError(
+            f"{where} holds records of a newer tune_zoo (form {newest}, and this version knows forms up to "
+            f"{SCHEMA_VERSION}); update tune_zoo, or give another folder"
+        )
+
+
+def _file(trial_id: str) -> str:
+    return f"{INBOX}/{trial_id}.json"
+
+
+def _run(row: Row) -> tuple[str, str]:
+    """Return what tells one run of a trial from another."""
+    return row["trial_id"], row["finished_at"]
+
+
+def _in_parallel(call: Callable[[str], Value], names: Sequence[str]) -> Iterator[Value]:
+    """Call something for many files at once: an object store takes a while to answer, and answers many."""
+    if len(names) < 2:
+        yield from map(call, names)
+        return
+    with ThreadPoolExecutor(_READERS) as pool:
+        yield from pool.map(call, names)

@@ -1,7 +1,8 @@
 """The records in the results folder of a run, read without touching them, also while the run goes on.
 
-`records.jsonl` is the append-only table, a JSON object a line; its last line may be torn. `records/*.json` is an
-inbox, a record a file; names in it that begin with a dot are unfinished.
+`records.jsonl` is the append-only table, a JSON object a line; its last line may be torn. A run in an object store
+leaves it as several files, `records-….jsonl`. `records/*.json` is an inbox, a record a file; names in it that begin
+with a dot are unfinished.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pandas as pd
 from analysis.errors import TableFileError
 from analysis.tables.columns import FINAL
 
-TABLE = "records.jsonl"
+TABLES = ("records.jsonl", "records-*.jsonl")
 INBOX = "records"
 
 Row = dict[str, Any]
@@ -42,7 +43,8 @@ def read_run(folder: Path) -> pd.DataFrame:
     try:
         # The inbox first: a record enters the table before it leaves the inbox, so none slips between.
         waiting = _files(folder / INBOX)
-        texts = [*_lines(folder / TABLE), *waiting]
+        tables = [path for pattern in TABLES for path in sorted(folder.glob(pattern))]
+        texts = [*(line for table in tables for line in _lines(table)), *waiting]
     except OSError as error:
         raise TableFileError(
             f"The records of a run must be readable; those in {str(folder)!r} are not ({error.strerror}). "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +17,8 @@ from analysis.results.comparison import compare as compare_tables
 from analysis.text import interval, number
 from tune_zoo.commands.provenance import own_threshold
 from tune_zoo.errors import ReportError
+from tune_zoo.storage.address import is_address
+from tune_zoo.storage.copies import local_copy
 from tune_zoo.tables import trials
 
 
@@ -44,14 +47,18 @@ def compare(
         ReportError: If two runs have one name, or they were trained to different thresholds and none is given.
         AnalysisError: If a table or the threshold breaks a rule.
     """
-    questions = {
-        name: Question(table=path, columns=columns, per_sequence=per_sequence)
-        for name, path in _named(runs).items()
-    }
-    level = _common(questions) if threshold is None else threshold
-    tables = {name: _read(question) for name, question in questions.items()}
+    named = _named(runs)
+    with ExitStack() as copies:
+        questions = {
+            name: Question(
+                table=copies.enter_context(local_copy(path)), columns=columns, per_sequence=per_sequence
+            )
+            for name, path in named.items()
+        }
+        level = _common(questions) if threshold is None else threshold
+        tables = {name: _read(question) for name, question in questions.items()}
     comparison = compare_tables(tables, level, next(iter(questions.values())).accuracy)
-    about = {"command": command, "runs": "\n".join(f"{name} = {asked.table}" for name, asked in questions.items())}
+    about = {"command": command, "runs": "\n".join(f"{name} = {path}" for name, path in named.items())}
     write_comparison(comparison, out, about=about | {"versions": ", ".join(versions())})
     console.print(f"accuracy ≥ {level:g}")
     for run, fit in comparison.fits:
@@ -75,7 +82,7 @@ def _named(runs: Sequence[str]) -> dict[str, str]:
     for text in runs:
         name, equals, path = text.partition("=")
         # A path may hold an equals sign of its own.
-        if not equals or Path(text).exists():
+        if not equals or Path(text).exists() or is_address(name):
             name, path = Path(text).name.partition(".")[0] or text, text
         if name in found:
             raise ReportError(

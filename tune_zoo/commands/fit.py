@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
@@ -16,6 +17,7 @@ from analysis.tables.accuracy import Accuracy
 from analysis.text import chance, interval, number, width
 from tune_zoo.commands.provenance import own_threshold
 from tune_zoo.errors import ReportError
+from tune_zoo.storage.copies import local_copy
 from tune_zoo.tables import widths_table
 
 
@@ -37,7 +39,9 @@ def fit(question: Question, *, as_json: bool, out: Path | None, console: Console
             "--json prints the fits at one threshold; got several thresholds or --predict: leave them out, or "
             "take the tables that `tune_zoo report` writes"
         )
-    results = question.answer(own_threshold(question))
+    with local_copy(question.table) as table:
+        here = replace(question, table=table)
+        results = here.answer(own_threshold(here))
     paths = [] if out is None else _write(results, out)
     if as_json:
         console.print(results.to_json(), soft_wrap=True)

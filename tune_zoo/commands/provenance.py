@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pandas as pd
 import yaml
@@ -11,29 +10,30 @@ import yaml
 import tune_zoo
 from analysis.about import versions
 from analysis.asking import Question
-from tune_zoo.claim import plan_of
+from tune_zoo.claim import SPACE as SPACE_FILE
+from tune_zoo.claim import Out, plan_of
 from tune_zoo.errors import SpaceError, StoreError
 from tune_zoo.space_file import known_spaces, question
+from tune_zoo.storage.address import storage_at
 
 SPACE = "space, but for its defaults (save it as space.yaml; tune_zoo run space.yaml asks the same again)"
 """What a report calls the search space of its run."""
 
 
-def space_of(folder: Path) -> dict[str, object]:
+def space_of(out: Out) -> dict[str, object]:
     """Return the space a folder belongs to, as plain data; empty where it says nothing.
 
     Raises:
         StoreError: If what it says cannot be read.
     """
-    path = folder / "space.json"
-    if not path.is_file():
-        return {}
+    storage = storage_at(out)
+    where = storage.at(SPACE_FILE)
     try:
-        space = json.loads(path.read_text(encoding="utf-8"))
+        space = json.loads(storage.read(SPACE_FILE)) if storage.exists(SPACE_FILE) else {}
     except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path} cannot be read: {error}; mend or remove it") from None
+        raise StoreError(f"{where} cannot be read: {error}; mend or remove it") from None
     if not isinstance(space, dict):
-        raise StoreError(f"{path} does not hold a search space; mend or remove it")
+        raise StoreError(f"{where} does not hold a search space; mend or remove it")
     return space
 
 
@@ -43,7 +43,7 @@ def own_threshold(asked: Question) -> float | None:
     Raises:
         StoreError: If the folder's space cannot be read or holds none.
     """
-    space = space_of(Path(asked.table)) if asked.is_folder and asked.thresholds is None else {}
+    space = space_of(asked.table) if asked.is_folder and asked.thresholds is None else {}
     if not space:
         return asked.own_threshold
     training = space.get("training")
@@ -53,14 +53,14 @@ def own_threshold(asked: Question) -> float | None:
     return float(threshold)
 
 
-def heading_of(folder: Path) -> str:
+def heading_of(out: Out) -> str:
     """Return the question of a run: that of the shipped space of its name, else the name."""
-    name = str(space_of(folder).get("name", folder.name))
+    name = str(space_of(out).get("name", storage_at(out).address.rpartition("/")[2]))
     shipped = known_spaces().get(name)
     return question(shipped) if shipped else name
 
 
-def about_run(records: pd.DataFrame, folder: Path, command: str) -> dict[str, str]:
+def about_run(records: pd.DataFrame, out: Out, command: str) -> dict[str, str]:
     """Return what a report of a run says of its making."""
 
     def values(column: str) -> list[str]:
@@ -79,7 +79,7 @@ def about_run(records: pd.DataFrame, folder: Path, command: str) -> dict[str, st
             ]
         ),
     }
-    return told | _space(folder)
+    return told | _space(out)
 
 
 def _seconds(records: pd.DataFrame) -> float:
@@ -88,10 +88,10 @@ def _seconds(records: pd.DataFrame) -> float:
     return float(pd.to_numeric(records["seconds"], errors="coerce").sum())
 
 
-def _space(folder: Path) -> dict[str, str]:
+def _space(out: Out) -> dict[str, str]:
     """Return the space of a run as a file that can be run; nothing where the folder does not say."""
     try:
-        space = plan_of(folder).space
+        space = plan_of(out).space
     except (SpaceError, StoreError):
         return {}
     # Without what is there by default, it is as short as one would write it.

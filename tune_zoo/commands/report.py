@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import replace
 
 import pandas as pd
 from rich.console import Console
 
-from analysis import Analysis, analyse, write_report
+from analysis import analyse, write_report
 from analysis.about import HEADING, about_table
 from analysis.asking import Question
 from analysis.report.markdown import bullets, plain
@@ -21,30 +20,39 @@ from tune_zoo.errors import ReportError, SpaceError, StoreError
 from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials, of_space
+from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.base import Storage
+from tune_zoo.storage.copies import local_copy, published
 from tune_zoo.store import read_records
 
+REPORT = "report"
+"""The folder of a run's report among its results."""
 
-def conclude(search: Search, records: pd.DataFrame, folder: Path, command: str, console: Console) -> None:
+
+def conclude(search: Search, records: pd.DataFrame, storage: Storage, command: str, console: Console) -> None:
     """Print the fitted table of a run and write its report.
 
     Args:
         search: The run's, as its records leave it.
         records: Those of its space.
-        folder: Where the report goes.
+        storage: Where the report goes.
         command: The command line that ran it.
         console: Where to print.
     """
     results = analyse(records, threshold=search.plan.space.training.threshold)
     found, ends = efforts(search.plan, records), endings(search)
-    about = about_run(records, folder, command)
-    told = _write(results, folder / "report", heading_of(folder), about, _compute(found, ends, records))
+    about = about_run(records, storage, command)
+    with published(storage.below(REPORT)) as folder:
+        write_report(
+            results, folder, heading=heading_of(storage), about=about, compute=_compute(found, ends, records)
+        )
     show(results, console)
     for sentence in [*ends, saved(found)]:
         console.print(sentence, soft_wrap=True)
-    console.print(told, soft_wrap=True)
+    _tell_where(storage.at(REPORT), console)
 
 
-def report(question: Question, *, out: Path | None, command: str, console: Console) -> None:
+def report(question: Question, *, out: str | None, command: str, console: Console) -> None:
     """Write the report of a run's folder or of a table.
 
     Args:
@@ -58,32 +66,33 @@ def report(question: Question, *, out: Path | None, command: str, console: Conso
         StoreError: If the folder's space cannot be read.
         AnalysisError: If the table or the question breaks a rule, or the report cannot be written.
     """
-    folder = Path(question.table)
-    if out is None and not question.is_folder:
-        raise ReportError(
-            f"the report of a table needs a folder of its own; got {question.table} and none: add --out DIR"
-        )
-    results = question.answer(own_threshold(question))
-    if question.is_folder:
-        heading, about, compute = (
-            heading_of(folder),
-            about_run(results.trials, folder, command),
-            _compute_of(folder),
-        )
-    else:
-        heading, about, compute = HEADING, about_table(question, command), ""
-    told = _write(results, out or folder / "report", heading, about, compute)
+    with local_copy(question.table) as table:
+        here = replace(question, table=table)
+        if out is None and not here.is_folder:
+            raise ReportError(
+                f"the report of a table needs a folder of its own; got {question.table} and none: add --out DIR"
+            )
+        results = here.answer(own_threshold(here))
+        if here.is_folder:
+            heading, about, compute = (
+                heading_of(table),
+                about_run(results.trials, table, command),
+                _compute_of(table),
+            )
+        else:
+            heading, about, compute = HEADING, about_table(question, command), ""
+    place = storage_at(question.table).below(REPORT) if out is None else storage_at(out)
+    with published(place) as folder:
+        write_report(results, folder, heading=heading, about=about, compute=compute)
     show(results, console)
-    console.print(told, soft_wrap=True)
+    _tell_where(place.address, console)
 
 
-def _write(results: Analysis, out: Path, heading: str, about: Mapping[str, str], compute: str) -> str:
-    """Write a report, before anything is printed; returns where it is."""
-    write_report(results, out, heading=heading, about=about, compute=compute)
-    return f"report: {out / 'report.html'}"
+def _tell_where(report: str, console: Console) -> None:
+    console.print(f"report: {report}/report.html", soft_wrap=True)
 
 
-def _compute_of(folder: Path) -> str:
+def _compute_of(folder: str) -> str:
     """Return what a run took beside its grid; empty where its folder does not say what the grid is."""
     try:
         plan = plan_of(folder)

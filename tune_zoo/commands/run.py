@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from rich.console import Console
 
-from tune_zoo.claim import check, claim, mark, sole_run
+import tune_zoo
+from tune_zoo.claim import check, mark
 from tune_zoo.commands.best_trials import best_trials_table
 from tune_zoo.commands.report import conclude
+from tune_zoo.commands.status import watch
 from tune_zoo.displays.choose import display_of
+from tune_zoo.errors import ClusterError
 from tune_zoo.plan import Plan
 from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials, of_space
 from tune_zoo.search.studies.optuna_search import OptunaSearch
-from tune_zoo.store import RecordStore, read_records
+from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.base import Storage
+from tune_zoo.store import read_records
+from tune_zoo.trackers.choose import make_trackers
+
+if TYPE_CHECKING:
+    from tune_zoo.raytune.drive import Terms
+    from tune_zoo.raytune.placement import Placement
 
 _ASHA = (
     "scheduler asha: accuracy lies on the 1/k plateau for most of a training that solves, so halving stops many "
@@ -36,19 +49,23 @@ class Cluster:
         address: Of a Ray cluster; None starts an embedded Ray.
         num_cpus: CPUs of the embedded Ray; None takes all.
         max_concurrent: Trials at once, at most; None takes what fits.
+        ship: Whether to send this tune_zoo and the space's own mixers to the nodes.
+        track: Names of trackers.
     """
 
     address: str | None = None
     num_cpus: int | None = None
     max_concurrent: int | None = None
+    ship: bool = False
+    track: tuple[str, ...] = ()
 
 
-def run_space(plan: Plan, out: Path | None, *, cluster: Cluster, command: str, console: Console) -> int:
+def run_space(plan: Plan, out: str | None, *, cluster: Cluster, command: str, console: Console) -> int:
     """Run a plan and analyse its records.
 
     Args:
         plan: What to run.
-        out: The results folder; None takes `results/NAME`.
+        out: Where the results go; None takes `results/NAME`.
         cluster: Where to run.
         command: The command line, told to whoever interrupts the run.
         console: Where to print.
@@ -59,63 +76,107 @@ def run_space(plan: Plan, out: Path | None, *, cluster: Cluster, command: str, c
     Raises:
         TuneZooError: If the input cannot be used; nothing was written then.
     """
-    folder = (out or Path("results") / plan.space.name).absolute()
-    check(folder, plan.space)
-    ended = _train_missing(plan, folder, cluster, console)
-    records = of_plan(read_records(folder), plan, console)
+    storage = storage_at(out or f"results/{plan.space.name}")
+    check(storage, plan.space)
+    ended = _train_missing(plan, storage, cluster, console)
+    records = of_plan(read_records(storage), plan, console)
     if not ended:
         console.print(
-            f"Interrupted. {len(finished_trials(records))} finished trials are kept in {folder}; this goes on "
-            f"from there:\n{command}",
+            f"Interrupted. {len(finished_trials(records))} finished trials are kept in {storage.address}; this "
+            f"goes on from there:\n{command}",
             soft_wrap=True,
         )
         return INTERRUPTED
     search = make_search(plan, finished_trials(records))
-    conclude(search, records, folder, command, console)
+    conclude(search, records, storage, command, console)
     if isinstance(search, OptunaSearch):
         console.print("best trials of each study")
         console.print(best_trials_table(search))
     return INCOMPLETE if _tell_lost(plan, records, console) else DONE
 
 
-def _train_missing(plan: Plan, folder: Path, cluster: Cluster, console: Console) -> bool:
-    """Run the trials that a folder's records lack; returns whether the run ended by itself."""
-    if make_search(plan, finished_trials(read_records(folder))).complete:
+def _train_missing(plan: Plan, storage: Storage, cluster: Cluster, console: Console) -> bool:
+    """Run the trials that the records lack; returns whether the run ended by itself."""
+    records = read_records(storage)
+    if make_search(plan, finished_trials(records)).complete:
         console.print(
-            f"Every trial that '{plan.space.name}' asks for is on record in {folder}; nothing was trained.",
+            f"Every trial that '{plan.space.name}' asks for is on record in {storage.address}; nothing was "
+            "trained.",
             soft_wrap=True,
         )
-        mark(folder, plan.space)  # another search may have left the folder
+        mark(storage, plan.space)  # another search may have left the folder
         return True
-    from tune_zoo.raytune.run import run_search  # noqa: PLC0415  (imports ray)
-    from tune_zoo.raytune.session import check_seen_by_all, connected, place  # noqa: PLC0415
+    _tell_versions(records, console)
+    from tune_zoo.raytune import client, connection, drive, shipping  # noqa: PLC0415  (imports ray)
 
-    with connected(cluster.address, num_cpus=cluster.num_cpus):
-        placement = place(plan.space.resources, max_concurrent=cluster.max_concurrent)
-        claim(folder, plan.space)
-        check_seen_by_all(folder)
-        with sole_run(folder):
-            store = RecordStore(folder)
-            search = make_search(plan, finished_trials(store.frame()))
-            display = display_of(search, console)
-            console.print(_opening(search, placement.slots, folder), soft_wrap=True)
-            if plan.space.scheduler.name == "asha":
-                console.print(_ASHA, soft_wrap=True)
-            try:
-                with display.shown():
-                    timeout_s = plan.space.resources.timeout_s
-                    return run_search(search, store, placement, timeout_s=timeout_s, on_change=display.update)
-            finally:
-                mark(folder, plan.space)  # anew, should somebody have emptied the folder meanwhile
+    terms = drive.Terms(embedded=cluster.address is None, max_concurrent=cluster.max_concurrent)
+    run = _through_client if client.is_client_address(cluster.address) else _from_here
+    mixers = [mixer.name for mixer in plan.space.mixers]
+    with (
+        shipping.shipped(mixers, ship=cluster.ship) as runtime_env,
+        connection.connected(cluster.address, num_cpus=cluster.num_cpus, runtime_env=runtime_env),
+    ):
+        return run(plan, storage, cluster, terms, console)
 
 
-def _opening(search: Search, slots: int, folder: Path) -> str:
+def _from_here(plan: Plan, storage: Storage, cluster: Cluster, terms: Terms, console: Console) -> bool:
+    """Drive a run in this process."""
+    from tune_zoo.raytune.drive import drive  # noqa: PLC0415  (imports ray)
+
+    @contextmanager
+    def shown(search: Search, placement: Placement) -> Iterator[Callable[[], None]]:
+        display = display_of(search, console)
+        console.print(_opening(search, placement.slots, storage.address), soft_wrap=True)
+        if plan.space.scheduler.name == "asha":
+            console.print(_ASHA, soft_wrap=True)
+        with display.shown():
+            yield display.update
+
+    named = make_trackers(cluster.track, run_name=plan.space.name, folder=storage.folder, out=storage.address)
+    with contextlib.closing(named) as trackers:
+        return drive(plan, storage, terms, trackers=trackers, shown=shown)
+
+
+def _through_client(plan: Plan, storage: Storage, cluster: Cluster, terms: Terms, console: Console) -> bool:
+    """Let the cluster drive a run, and watch it from here."""
+    from tune_zoo.raytune.client import driven_on_head  # noqa: PLC0415  (imports ray)
+
+    if cluster.track:
+        raise ClusterError(
+            f"--track {cluster.track[0]} needs a driver on this machine, and with {cluster.address} it is on the "
+            "cluster; use `ray job submit`, or leave --track out"
+        )
+    console.print(
+        f"The run is driven on the cluster at {cluster.address}; records go to {storage.address}", soft_wrap=True
+    )
+    try:
+        with driven_on_head(plan, storage.address, terms) as driven:
+            watch(storage, console, plan=plan, ended=driven.ended)
+            return driven.result()
+    except KeyboardInterrupt:
+        return False
+
+
+def _tell_versions(records: pd.DataFrame, console: Console) -> None:
+    """Say what becomes of records that another version of tune_zoo left."""
+    others = records[records["tune_zoo_version"] != tune_zoo.__version__]
+    if len(others):
+        versions = ", ".join(sorted(set(others["tune_zoo_version"].map(str))))
+        console.print(
+            f"{len(others)} of {len(records)} trials on record are of tune_zoo {versions}; they stay and count "
+            f"as they are, and what is missing runs with {tune_zoo.__version__}. To train all of it anew, give "
+            "another --out.",
+            soft_wrap=True,
+        )
+
+
+def _opening(search: Search, slots: int, address: str) -> str:
     cells = search.plan.cells
     trials = sum(len(cell.trials) for cell in cells)
     known = f" ({search.trials_done} trials are on record already)" if search.trials_done else ""
     at_once = f"{slots} trial{'s' if slots > 1 else ''} at once"
     most = "at most " if search.plan.space.search.name == "grid" else "a grid of "
-    return f"{len(cells)} cells, {most}{trials} trials{known}, {at_once}; records go to {folder}"
+    return f"{len(cells)} cells, {most}{trials} trials{known}, {at_once}; records go to {address}"
 
 
 def of_plan(records: pd.DataFrame, plan: Plan, console: Console) -> pd.DataFrame:

@@ -14,10 +14,20 @@ _QUIET = {
 }
 
 
-def quiet() -> None:
-    """Keep Ray from printing, from logging every result to disk and from writing snapshots."""
+def quiet(*, embedded: bool) -> None:
+    """Keep Ray from printing, from logging every result to disk and from writing snapshots.
+
+    Args:
+        embedded: Whether Ray will be started on this machine alone; it then listens on the loopback only. By
+            itself Ray on Linux listens on every interface.
+    """
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
+    if embedded:
+        os.environ.setdefault(_CLUSTERS, "0")
+
+
+_CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # Ray's word, on Linux too, for nodes other than this one
 
 
 def importable_by_workers(folder: Path) -> None:

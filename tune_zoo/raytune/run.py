@@ -1,10 +1,11 @@
-"""Run a plan on the connected Ray: only what its records lack, killed and resumed at will."""
+"""Run a search on the connected Ray: only what its records lack, killed and resumed at will."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,13 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from ray import tune
+from ray.tune.experiment import Trial
 
+from tune_zoo.identity import identity
+from tune_zoo.raytune.ledger import Running
+from tune_zoo.raytune.placement import Placement
 from tune_zoo.raytune.scheduler import NotingScheduler, make_scheduler
 from tune_zoo.raytune.searcher import RecordedSearcher
-from tune_zoo.raytune.session import Placement
-from tune_zoo.raytune.trainable import RecallTrial
-from tune_zoo.search.base import Request, Search
+from tune_zoo.raytune.trainable import RecallTrial, TrialConfig
+from tune_zoo.search.base import Search
+from tune_zoo.search_space import Resources
+from tune_zoo.storage.base import Hold
 from tune_zoo.store import RecordStore
+from tune_zoo.trackers.base import Trackers
+from tune_zoo.trial_files import CHECKPOINTS, LOGS, discard_checkpoints
 
 _NODE_FAILURES = 3  # times a trial is started again after its worker or node died
 
@@ -29,64 +37,103 @@ def run_search(
     store: RecordStore,
     placement: Placement,
     *,
-    timeout_s: float | None,
+    hold: Hold,
+    trackers: Trackers,
     on_change: Callable[[], None],
 ) -> bool:
     """Run a search to its end.
 
     Args:
         search: What to run.
-        store: Where the records go; its folder is seen by every node.
+        store: Where the records go; every node sees it.
         placement: What each trial is given.
-        timeout_s: Seconds after which a trial is given up as timed out.
-        on_change: Called in this process after every start, evaluation and end of a trial.
+        hold: This run's hold on the results.
+        trackers: Told of every start, evaluation and end of a trial.
+        on_change: Called in this process after each of these.
 
     Returns:
         Whether it ended by itself, and not by SIGINT or SIGTERM.
     """
-    trial_config = partial(_trial_config, out=store.folder, placement=placement, timeout_s=timeout_s)
+    store.storage.prepare(CHECKPOINTS, LOGS)
+    resources = search.plan.space.resources
     scheduler = make_scheduler(search.plan.space.scheduler)
-    searcher = RecordedSearcher(search, store, trial_config, on_change, stopped=scheduler.stopped)
-    scratch = store.folder / ".tune"
-    shutil.rmtree(scratch, ignore_errors=True)
-    try:
-        with _sigterm_ends_gracefully():
-            _tuner(searcher, scheduler, placement, scratch).fit()
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        store.compact()
+    searcher = RecordedSearcher(
+        search,
+        store,
+        placement=placement,
+        trial_config=partial(_trial_config, out=store.storage.address, placement=placement, resources=resources),
+        scheduler=scheduler,
+        hold=hold,
+        trackers=trackers,
+        on_change=on_change,
+    )
+    with _scratch() as scratch:
+        try:
+            with _sigterm_ends_gracefully():
+                _tuner(searcher, scheduler, placement, scratch).fit()
+        finally:
+            store.compact()
+            discard_checkpoints(store.storage, store.final)
     return searcher.ended
 
 
-def _trial_config(request: Request, *, out: Path, placement: Placement, timeout_s: float | None) -> dict[str, Any]:
-    """Return what the trainable is told of a trial."""
-    return {
-        "spec": request.spec.model_dump_json(),
-        "asked_for": request.why,
-        "give_up_after": request.give_up_after,
-        "out": str(out),
-        "num_threads": max(1, int(placement.cpus)),
-        "gpus": placement.gpus,
-        "timeout_s": timeout_s,
-    }
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Give Ray Tune a folder of this machine for what it writes of its own; nobody needs it later."""
+    folder = Path(tempfile.mkdtemp(prefix="tune_zoo-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _trial_config(trial: Running, *, out: str, placement: Placement, resources: Resources) -> TrialConfig:
+    request, need = trial.request, placement.need(trial)
+    return TrialConfig(
+        spec=request.spec.model_dump_json(),
+        asked_for=request.why,
+        give_up_after=request.give_up_after,
+        out=out,
+        identity=identity(),
+        cpus=need.cpus,
+        gpus=need.gpus,
+        num_threads=trial.num_threads,
+        timeout_s=resources.timeout_s,
+        checkpoint_every_s=resources.checkpoint_every_s,
+    )
+
+
+def _resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
+    return tune.PlacementGroupFactory([{"CPU": config["cpus"], "GPU": config["gpus"]}])
+
+
+class _Starts(tune.Callback):
+    """Tells the searcher which trials found room; Ray Tune's own searchers never ask."""
+
+    def __init__(self, searcher: RecordedSearcher) -> None:
+        self._searcher = searcher
+
+    def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+        self._searcher.on_trial_start(trial.trial_id)
 
 
 def _tuner(
     searcher: RecordedSearcher, scheduler: NotingScheduler, placement: Placement, scratch: Path
 ) -> tune.Tuner:
     return tune.Tuner(
-        tune.with_resources(RecallTrial, {"cpu": placement.cpus, "gpu": placement.gpus}),
+        tune.with_resources(RecallTrial, _resources),
         tune_config=tune.TuneConfig(
             search_alg=searcher,
             scheduler=scheduler,
             num_samples=-1,  # the searcher says when it is done
-            max_concurrent_trials=placement.slots,
+            max_concurrent_trials=placement.max_concurrent,
             reuse_actors=True,
         ),
         run_config=tune.RunConfig(
             name="search",
             storage_path=str(scratch),
             verbose=0,
+            callbacks=[_Starts(searcher)],
             failure_config=tune.FailureConfig(max_failures=_NODE_FAILURES),
             checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
         ),

@@ -16,11 +16,18 @@ class NotingScheduler(FIFOScheduler):
 
     Attributes:
         stopped: The trials that it stopped, by Ray's names; others without an end of their own were interrupted.
+        errors: What Ray says of trials that failed, likewise; whoever reads it takes it out.
     """
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.stopped: set[str] = set()
+        self.errors: dict[str, str] = {}
+
+    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+        """Note why a trial failed: a searcher is told only that it did."""
+        error = trial.get_error()
+        self.errors[trial.trial_id] = str(error) if error else "Ray gives no reason."
 
 
 class CellAsha(NotingScheduler):
@@ -71,6 +78,7 @@ class CellAsha(NotingScheduler):
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
         """Let a trial go that failed."""
+        super().on_trial_error(tune_controller, trial)
         self._running.pop(trial.trial_id)[1].on_trial_error(tune_controller, trial)
 
     def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:

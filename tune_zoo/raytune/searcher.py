@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ray.tune.search import Searcher
 
 from tune_zoo.errors import StoreError
-from tune_zoo.record import Row, make_record
-from tune_zoo.result import Status, TrialResult
+from tune_zoo.raytune.ledger import Ledger, Running
+from tune_zoo.raytune.placement import Placement
+from tune_zoo.raytune.scheduler import NotingScheduler
+from tune_zoo.raytune.trainable import TrialConfig
+from tune_zoo.record import Row
+from tune_zoo.result import Status
 from tune_zoo.search.base import Request, Search
 from tune_zoo.search.history import Outcome, outcome_of
+from tune_zoo.storage.base import Hold
 from tune_zoo.store import RecordStore
-
-_LOST = "its worker or node died, or could not write its record; see Ray's logs"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Running:
-    """A trial that runs, and the record that an earlier run left of it."""
-
-    request: Request
-    earlier: Row | None
-
-    @property
-    def trial_id(self) -> str:
-        return self.request.spec.trial_id
+from tune_zoo.trackers.base import Trackers
 
 
 class RecordedSearcher(Searcher):
@@ -36,28 +27,40 @@ class RecordedSearcher(Searcher):
 
     Args:
         search: What to ask.
-        store: The records; a trial that ends without one was lost, and gets one here that says so.
+        store: The records.
+        placement: What each trial is given.
         trial_config: Turns a trial into the config of its trainable.
-        on_change: Called after every start and end of a trial.
-        stopped: The trials that the scheduler stopped, by Ray's names; it grows as they are.
+        scheduler: Knows which trials it stopped, and why others failed.
+        hold: The run's hold on the results.
+        trackers: Told of every start, evaluation and end of a trial.
+        on_change: Called after these.
     """
 
     def __init__(
         self,
         search: Search,
         store: RecordStore,
-        trial_config: Callable[[Request], dict[str, Any]],
-        on_change: Callable[[], None],
         *,
-        stopped: AbstractSet[str] = frozenset(),
+        placement: Placement,
+        trial_config: Callable[[Running], TrialConfig],
+        scheduler: NotingScheduler,
+        hold: Hold,
+        trackers: Trackers,
+        on_change: Callable[[], None],
     ) -> None:
         super().__init__(metric="accuracy", mode="max")
         self._search = search
         self._store = store
+        self._ledger = Ledger(store)
+        self._placement = placement
         self._trial_config = trial_config
+        self._scheduler = scheduler
+        self._hold = hold
+        self._trackers = trackers
         self._on_change = on_change
-        self._stopped = stopped
-        self._running: dict[str, _Running] = {}  # by Ray's name of the trial
+        self._running: dict[str, Running] = {}  # by Ray's name of the trial
+        self._started: set[str] = set()
+        self._again: deque[Request] = deque()  # those that ran out of memory on a part of a GPU
         self._failure: StoreError | None = None
         self.ended = False  # whether Ray was told that nothing is left; an interrupted run never hears it
 
@@ -65,70 +68,77 @@ class RecordedSearcher(Searcher):
         """Return the config of the next trial, None to be asked again, or FINISHED.
 
         Raises:
-            StoreError: If the records can no longer be written: it ends the run.
+            StoreError: If the records can no longer be written, or another run took over: it ends the run.
         """
         if self._failure is not None:
             raise self._failure
-        request = self._search.ask()
-        if request is None:
+        if self._hold.lost:
+            raise StoreError(
+                f"another run took over {self._store.storage.address}, having heard nothing of this one for a "
+                "while; this one ends, and no finished trial is lost"
+            )
+        if len(self._running) > len(self._started):
+            return None  # one waits for room: with another chosen now, less would be known than at its start
+        trial = self._next()
+        if trial is None:
             # Without a trial alive None would be polled for ever, and the first Ctrl-C swallowed.
             self.ended = not self._running
             return str(Searcher.FINISHED) if self.ended else None
-        self._running[trial_id] = _Running(request=request, earlier=self._store.rows.get(request.spec.trial_id))
+        self._running[trial_id] = trial
+        self._trackers.start(trial.request.spec)
         self._on_change()
-        return self._trial_config(request)
+        return dict(self._trial_config(trial))
+
+    def _next(self) -> Running | None:
+        if self._again:
+            return self._run(self._again.popleft(), alone=True)
+        request = self._search.ask()
+        return self._run(request, alone=False) if request else None
+
+    def _run(self, request: Request, *, alone: bool) -> Running:
+        return Running(request=request, alone=alone, num_threads=self._placement.num_threads)
+
+    def on_trial_start(self, trial_id: str) -> None:
+        """Take in that a trial found room."""
+        if trial_id in self._running:
+            self._started.add(trial_id)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Let the display breathe; evaluations steer nothing here."""
+        """Tell the trackers, and let the display breathe; evaluations steer nothing here."""
+        trial = self._running.get(trial_id)
+        if trial is not None and not result["done"]:
+            spec = trial.request.spec
+            self._trackers.evaluated(
+                spec, step=result["steps"], accuracy=result["accuracy"], loss=result.get("loss")
+            )
         self._on_change()
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Take the trial's record into the table and tell the search.
 
-        A trial that Ray only stopped, neither failed nor done, was interrupted: it leaves no record. One that the
-        scheduler stopped is given up.
+        A trial that Ray only stopped, neither failed nor done, was interrupted: it leaves no record. One that ran
+        out of memory on a part of a GPU runs once more, alone on a whole one, before the search hears of it.
         """
         trial = self._running.pop(trial_id, None)
+        self._started.discard(trial_id)
         if trial is None:
             return
-        try:
-            self._store.compact()
-            if result and trial_id in self._stopped:
-                self._store.add(self._given_up_record(trial, result))
-            elif self._record_of(trial) is None and (error or (result or {}).get("done")):
-                self._store.add(self._lost_record(trial))
-        except StoreError as failure:
-            self._failure = failure  # raised here, Ray would take it for the trial's own and start that again
-        row = self._record_of(trial)
-        self._search.tell(trial.trial_id, outcome_of(row) if row else Outcome(status=Status.ERROR))
+        row = self._close(trial, trial_id, result or {}, error)
+        if row and row["status"] == Status.OUT_OF_MEMORY and self._placement.shares(trial):
+            self._again.append(trial.request)
+        else:
+            self._search.tell(trial.trial_id, outcome_of(row) if row else Outcome(status=Status.ERROR))
+        self._trackers.ended(trial.request.spec, row)
         self._on_change()
 
-    def _lost_record(self, trial: _Running) -> Row:
-        return self._record(trial, TrialResult(status=Status.ERROR, message=_LOST))
-
-    def _given_up_record(self, trial: _Running, result: dict[str, Any]) -> Row:
-        """Return the record of a trial that the scheduler stopped: it never came to the test split."""
-        steps, accuracy = int(result["steps"]), float(result["accuracy"])
-        given_up = TrialResult(
-            status=Status.GIVEN_UP,
-            message=f"the scheduler stopped it at step {steps}, at a validation accuracy of {accuracy:.4f}",
-            validation_accuracy=accuracy,
-            steps=steps,
-            examples_seen=steps * trial.request.spec.training.batch_size,
-            seconds=float(result.get("time_total_s", 0.0)),
-        )
-        return self._record(trial, given_up)
-
-    def _record(self, trial: _Running, result: TrialResult) -> Row:
-        """Return a record that the worker could not write."""
-        num_threads = self._trial_config(trial.request)["num_threads"]
-        spec = trial.request.spec
-        return make_record(spec, result, num_threads=num_threads, asked_for=trial.request.why)
-
-    def _record_of(self, trial: _Running) -> Row | None:
-        """Return what this run left of a trial."""
-        row = self._store.rows.get(trial.trial_id)
-        return None if row is trial.earlier else row
+    def _close(self, trial: Running, trial_id: str, result: Mapping[str, Any], error: bool) -> Row | None:
+        told = self._scheduler.errors.pop(trial_id, "no reason is known") if error else ""
+        stopped = bool(result) and trial_id in self._scheduler.stopped
+        try:
+            return self._ledger.close(trial, result, error=told, stopped=stopped)
+        except StoreError as failure:
+            self._failure = failure  # raised here, Ray would take it for the trial's own and start that again
+            return None
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle to nothing: Ray pickles its searcher for a restore that is not ours."""

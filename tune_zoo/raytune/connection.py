@@ -1,0 +1,102 @@
+"""Connecting to Ray: an embedded one on this machine, or a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from tune_zoo.errors import ClusterError
+
+_LISTENS_WITHIN_S = 5.0
+_ANSWER_WITHIN_S = 10.0
+
+
+@contextlib.contextmanager
+def connected(
+    address: str | None, *, num_cpus: int | None = None, runtime_env: dict[str, Any] | None = None
+) -> Iterator[None]:
+    """Hold a connection to Ray; an embedded Ray is started for it and ended with it.
+
+    Args:
+        address: `host:port` of a cluster's head, or `auto`; None starts an embedded Ray on this machine.
+        num_cpus: CPUs of the embedded Ray; None takes all.
+        runtime_env: What workers are to have that nodes lack; see `tune_zoo.raytune.shipping`.
+
+    Raises:
+        ClusterError: If no Ray answers at the address.
+    """
+    if address is not None:
+        _check_listens(address)
+        if not address.startswith("ray://"):
+            _check_is_ray(address)
+    try:
+        ray.init(
+            address=address or "local",
+            num_cpus=num_cpus if address is None else None,
+            include_dashboard=False if address is None else None,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            runtime_env=runtime_env,
+        )
+    except (OSError, RuntimeError, ValueError, RayError) as error:
+        raise ClusterError(
+            f"Ray could not be reached at {address or 'this machine'}: {_first_line(error)}"
+        ) from None
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _last_line(text: str) -> str:
+    return (text.strip() or "it gave no reason").splitlines()[-1]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _check_listens(address: str) -> None:
+    """Refuse an address at which nothing listens; ray itself would wait a minute or more to say so."""
+    if address == "auto":
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not (host and port.isdigit()):
+        raise ClusterError(
+            "--address must be the host:port of a cluster's head, ray://host:port of its Ray Client server, or "
+            f"auto, got '{address}'"
+        )
+    try:
+        socket.create_connection((host, int(port)), timeout=_LISTENS_WITHIN_S).close()
+    except (OSError, OverflowError) as error:
+        raise ClusterError(
+            f"no Ray answers at {address} ({error}); start one with `ray start --head`, or leave --address out"
+        ) from None
+
+
+def _check_is_ray(address: str) -> None:
+    """Refuse what is not Ray, or not ours to use, in another process: ray itself tries for a minute and prints."""
+    probe = [sys.executable, "-m", "ray.scripts.scripts", "health-check", "--address", address]
+    try:
+        done = subprocess.run(probe, capture_output=True, text=True, timeout=_ANSWER_WITHIN_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise ClusterError(
+            f"no Ray answers at {address}: what listens there says nothing that Ray understands within "
+            f"{_ANSWER_WITHIN_S:g} s; give the port of the head (6379 if `ray start --head` was given none)"
+        ) from None
+    if "InvalidAuthToken" in done.stderr:
+        raise ClusterError(
+            f"the Ray at {address} asks for its token; put that into ~/.ray/auth_token and set "
+            "RAY_AUTH_MODE=token, here and on every node"
+        )
+    if done.returncode:
+        raise ClusterError(f"the Ray at {address} cannot be used: {_last_line(done.stderr)}")

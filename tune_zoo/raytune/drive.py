@@ -1,0 +1,67 @@
+"""Everything that a run does on a connected Ray, from the look at its nodes to the last record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from tune_zoo.claim import claim, mark
+from tune_zoo.plan import Plan
+from tune_zoo.raytune.nodes import look_at_nodes, look_here
+from tune_zoo.raytune.placement import Placement, place
+from tune_zoo.raytune.run import run_search
+from tune_zoo.search.base import Search
+from tune_zoo.search.choose import make_search
+from tune_zoo.search.history import finished_trials
+from tune_zoo.storage.base import Storage
+from tune_zoo.store import RecordStore
+from tune_zoo.trackers.base import Trackers
+
+Shown = Callable[[Search, Placement], AbstractContextManager[Callable[[], None]]]
+"""Shows a search while a block runs; gives what to call whenever something changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """How a run uses its Ray.
+
+    Attributes:
+        embedded: Whether this is a Ray of one's own on this machine; on a cluster nodes may come and go.
+        max_concurrent: Trials at once, at most; None takes what fits.
+    """
+
+    embedded: bool
+    max_concurrent: int | None = None
+
+
+def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Trackers, shown: Shown) -> bool:
+    """Run what the records lack of a plan.
+
+    Args:
+        plan: What to run.
+        storage: Where the results go.
+        terms: How Ray is used.
+        trackers: Told of every start, evaluation and end of a trial.
+        shown: Shows the search.
+
+    Returns:
+        Whether it ended by itself, and not by an interruption.
+
+    Raises:
+        ClusterError: If trials cannot be placed, before anything is written; or if a node is not fit for them.
+        StoreError: If the results are another space's, held by another run, or cannot be written.
+    """
+    specs = list(plan.trials)
+    first = place(plan.space.resources, specs, max_concurrent=terms.max_concurrent, grows=not terms.embedded)
+    claim(storage, plan.space)
+    gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
+    placement = replace(first, gpu_bytes=gpu_bytes)
+    with storage.sole_run() as hold:
+        store = RecordStore(storage)
+        search = make_search(plan, finished_trials(store.frame()))
+        try:
+            with shown(search, placement) as on_change:
+                return run_search(search, store, placement, hold=hold, trackers=trackers, on_change=on_change)
+        finally:
+            mark(storage, plan.space)  # anew, should somebody have emptied the folder meanwhile

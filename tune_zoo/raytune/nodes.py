@@ -1,0 +1,138 @@
+"""A look at every node of a cluster before trials run: its tune_zoo, its GPUs, whether it sees the results."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from tune_zoo.errors import ClusterError
+from tune_zoo.identity import identity
+from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.base import Storage
+
+_LOOK_WITHIN_S = 90.0  # a node may have to start a worker first, and to unpack what is shipped
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What a node tells of itself.
+
+    Attributes:
+        identity: Its tune_zoo, torch and Python.
+        trouble: What keeps it from reading and writing the results; empty if nothing does.
+        gpu_bytes: Memory of its smallest GPU; None if it has none or does not tell.
+    """
+
+    identity: str
+    trouble: str
+    gpu_bytes: float | None
+
+
+def look_at_nodes(storage: Storage) -> float | None:
+    """See that every node that can hold trials is fit to.
+
+    Returns:
+        The memory of the smallest GPU of them all, in bytes; None where none tells.
+
+    Raises:
+        ClusterError: If a node has another tune_zoo or none, or does not see the results or cannot write there.
+    """
+    mark = f".seen-{uuid.uuid4().hex}"
+    with contextlib.suppress(OSError):  # then no node sees it either, this one included
+        storage.write(mark, b"")
+    try:
+        looks = _looks(storage.address, mark)
+    finally:
+        with contextlib.suppress(OSError):
+            storage.delete(mark)
+    if blind := [f"{node} ({look.trouble})" for node, look in looks.items() if look.trouble]:
+        raise ClusterError(
+            f"{storage.address} is not seen on {', '.join(blind)}; give an --out that all nodes read and write: "
+            "a file system that they share, or an address such as s3://bucket/runs/a"
+        )
+    for node, look in looks.items():
+        if look.identity != identity():
+            raise ClusterError(
+                f"{node} has {look.identity}, and this driver {identity()}; install the same there, or add --ship"
+            )
+    return min((look.gpu_bytes for look in looks.values() if look.gpu_bytes), default=None)
+
+
+def look_here(storage: Storage) -> float | None:
+    """See that the results can be read and written from this machine alone.
+
+    Returns:
+        The memory of its smallest GPU, in bytes; None where it does not tell.
+
+    Raises:
+        ClusterError: If they cannot.
+    """
+    if trouble := _round_trip(storage):
+        raise ClusterError(f"{storage.address} cannot be used: {trouble}; give another --out")
+    return _gpu_bytes()
+
+
+def _looks(out: str, mark: str) -> dict[str, Look]:
+    """Return what each node tells, by its name."""
+    nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+    look = ray.remote(num_cpus=0, max_retries=0)(look_from_here)
+    asked: dict[str, Any] = {
+        f"node {node['NodeManagerHostname']} ({node['NodeManagerAddress']})": look.options(
+            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+        ).remote(out, mark)
+        for node in nodes
+        if node["Resources"].get("CPU")
+    }
+    return {node: _answer(node, told) for node, told in asked.items()}
+
+
+def _answer(node: str, told: Any) -> Look:
+    try:
+        look: Look = ray.get(told, timeout=_LOOK_WITHIN_S)
+    except RayError as error:
+        last = (str(error).strip() or "it gave no reason").splitlines()[-1]
+        raise ClusterError(f"{node} cannot run tune_zoo: {last}; install tune_zoo there, or add --ship") from None
+    return look
+
+
+def look_from_here(out: str, mark: str) -> Look:
+    """Look at the results from this node: a file of the driver's must be there, and one of one's own come back."""
+    storage = storage_at(out)
+    return Look(identity=identity(), trouble=_trouble(storage, mark), gpu_bytes=_gpu_bytes())
+
+
+def _trouble(storage: Storage, mark: str) -> str:
+    try:
+        if not storage.exists(mark):
+            return "it sees another folder or none"
+    except OSError as error:
+        return str(error.strerror or error)
+    return _round_trip(storage)
+
+
+def _round_trip(storage: Storage) -> str:
+    """Write a file, read it back and delete it; returns what is wrong, empty if nothing is."""
+    probe, data = f".probe-{uuid.uuid4().hex}", uuid.uuid4().bytes
+    try:
+        storage.write(probe, data)
+        back = storage.read(probe)
+        storage.delete(probe)
+    except OSError as error:
+        return str(error.strerror or error)
+    return "" if back == data else "what it writes there does not come back"
+
+
+def _gpu_bytes() -> float | None:
+    """Return the memory of the smallest GPU; asked of the driver's tool, for a task without GPUs sees none."""
+    query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
+        done = subprocess.run(query, capture_output=True, text=True, timeout=10.0, check=True)
+        return min(float(line) for line in done.stdout.split()) * 2**20
+    return None

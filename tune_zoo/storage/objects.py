@@ -1,0 +1,97 @@
+"""Results in an object store, or on any other file system that pyarrow or fsspec know."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import AbstractContextManager
+
+from pyarrow import fs
+
+from tune_zoo.storage.base import Hold, Holder, Storage
+from tune_zoo.storage.lease import Lease, holder_of
+
+_OBJECT_STORES = ("s3", "gcs", "abfs")
+
+
+class ObjectStorage(Storage):
+    """An address of pyarrow's or fsspec's. What is written there appears whole, as object stores have it.
+
+    Args:
+        address: The address.
+        filesystem: The file system it is in.
+        path: Where it is there.
+    """
+
+    def __init__(self, address: str, filesystem: fs.FileSystem, path: str) -> None:
+        self.address = address
+        self.folder = None
+        self._fs = filesystem
+        self._path = path
+
+    def read(self, name: str) -> bytes:
+        """Return what an object holds."""
+        with self._fs.open_input_stream(self._at(name)) as stream:
+            return bytes(stream.read())
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write an object in one piece."""
+        with self._fs.open_output_stream(self._at(name)) as stream:
+            stream.write(data)
+
+    def append(self, table: str, lines: bytes) -> None:
+        """Write the lines as one more object of the table."""
+        self.write(f"{table}-{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.jsonl", lines)
+
+    def names(self, folder: str = "") -> list[str]:
+        """Return the names of the objects right below a prefix."""
+        try:
+            found = self._fs.get_file_info(fs.FileSelector(self._at(folder)))
+        except FileNotFoundError:
+            return []
+        return sorted(info.base_name for info in found if info.is_file and info.base_name[0] != ".")
+
+    def exists(self, name: str) -> bool:
+        """Whether an object is there."""
+        return bool(self._fs.get_file_info(self._at(name)).type == fs.FileType.File)
+
+    def delete(self, name: str) -> None:
+        """Delete an object, if it is there."""
+        try:
+            self._fs.delete_file(self._at(name))
+        except FileNotFoundError:
+            return
+
+    def set_aside(self, name: str) -> str:
+        """Move an object below `set_aside/`."""
+        aside = f"set_aside/{name.rpartition('/')[2]}.{uuid.uuid4().hex[:8]}"
+        self.write(aside, self.read(name))
+        self.delete(name)
+        return self.at(aside)
+
+    def prepare(self, *folders: str) -> None:
+        """Make folders, where it is no object store, which has none."""
+        if self._fs.type_name in _OBJECT_STORES:
+            return
+        for folder in ("", *folders):
+            self._fs.create_dir(self._at(folder), recursive=True)
+
+    def sole_run(self) -> AbstractContextManager[Hold]:
+        """Hold the place by an object that is written anew as long as the run lives."""
+        return Lease(self).held()
+
+    def holder(self) -> Holder | None:
+        """Return the run that wrote its object lately."""
+        return holder_of(self)
+
+    def below(self, folder: str) -> ObjectStorage:
+        """Return a prefix of this one."""
+        _, mark, query = self.address.partition("?")
+        return ObjectStorage(self.at(folder) + mark + query, self._fs, self._at(folder))
+
+    def at(self, name: str) -> str:
+        """Return the address of an object, without what comes after a question mark."""
+        return f"{self.address.partition('?')[0]}/{name}"
+
+    def _at(self, name: str) -> str:
+        return f"{self._path}/{name}" if name else self._path
