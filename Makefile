@@ -3,7 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: quickstart test check format docs calibration search-study clean
+.PHONY: quickstart test test-cluster check format docs calibration search-study clean
 
 quickstart: $(VENV)/run.stamp  ## train real models, then print the table and the verdicts and draw the figures
 	$(BIN)/tune_zoo run quickstart
@@ -11,6 +11,9 @@ quickstart: $(VENV)/run.stamp  ## train real models, then print the table and th
 test: check  ## everything CI runs
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage report
+
+test-cluster: $(VENV)/dev.stamp  ## clusters of several nodes on this machine, and what is killed of them (under twenty minutes)
+	$(BIN)/python -m pytest -m cluster tests/cluster
 
 check: $(VENV)/dev.stamp  ## lint, types and import contracts
 	$(BIN)/ruff format --check .

@@ -46,6 +46,21 @@ class Settings(NamedTuple):
     sizes: tuple[tuple[int, int], ...] = ((64, 4), (128, 8), (256, 16), (512, 64))
     rounds: int = 5
     steps_a_round: int = 10
+    remembered: tuple[Cell, ...] = (
+        Cell("attention", 64, 4, 64),
+        Cell("attention", 512, 64, 12),  # whose heads no fused kernel takes
+        Cell("attention", 512, 64, 512),
+        Cell("base_conv", 512, 64, 256),
+        Cell("sliding_window", 256, 16, 128),
+        Cell("delta_net", 256, 16, 128),
+        Cell("mamba", 64, 4, 64),
+        Cell("mamba2", 256, 16, 128),
+        Cell("rwkv7", 256, 16, 128),
+    )
+    memory_steps: int = 20
+    shared: tuple[Cell, ...] = (Cell("base_conv", 64, 4, 32), Cell("attention", 64, 4, 64))
+    processes: tuple[int, ...] = (1, 2, 4)  # that share the device, one alone first
+    shared_seconds: float = 5.0
     trained: tuple[Cell, ...] = (
         Cell("attention", 64, 4, 64, 2e-3),
         Cell("hybrid", 64, 4, 16, 5e-3),
@@ -73,6 +88,11 @@ TINY = Settings(
     sizes=((8, 2), (16, 4)),
     rounds=1,
     steps_a_round=1,
+    remembered=(Cell("attention", 8, 2, 4), Cell("mamba", 16, 4, 4)),
+    memory_steps=2,
+    shared=(Cell("base_conv", 8, 2, 4),),
+    processes=(1, 2),
+    shared_seconds=0.2,
     trained=(Cell("hybrid", 16, 2, 16, 1e-2), Cell("base_conv", 16, 4, 4, 5e-3)),
     max_steps=300,
     compiled=(Cell("attention", 8, 2, 4),),

@@ -14,12 +14,10 @@ from pathlib import Path
 
 import pandas as pd
 from rich.console import Console
+from running import run
 
-from tune_zoo.raytune.environment import quiet
 from tune_zoo.resolve import resolved_plan
-from tune_zoo.search.grid import GridSweep
 from tune_zoo.search_space import SearchSpace
-from tune_zoo.store import RecordStore, read_records
 
 WARM_UP = 5
 
@@ -40,27 +38,8 @@ def space(trials: int) -> SearchSpace:
 
 def main(*, trials: int = 60) -> float:
     """Print and return the median hand-over in seconds; Ray is started if it is not there."""
-    quiet()
-    import ray  # noqa: PLC0415
-
-    from tune_zoo.raytune.run import run_search  # noqa: PLC0415
-    from tune_zoo.raytune.session import Placement, connected  # noqa: PLC0415
-
-    plan = resolved_plan(space(trials))
     with tempfile.TemporaryDirectory() as folder:
-        store = RecordStore(Path(folder))
-        sweep = GridSweep(plan)
-        one_worker = Placement(cpus=1.0, gpus=0.0, slots=1)
-
-        def run() -> None:
-            run_search(sweep, store, one_worker, timeout_s=None, on_change=lambda: None)
-
-        if ray.is_initialized():
-            run()
-        else:
-            with connected(None, num_cpus=1):
-                run()
-        records = read_records(Path(folder)).sort_values("finished_at")
+        records = run(resolved_plan(space(trials)), Path(folder), workers=1).sort_values("finished_at")
     ended = pd.to_datetime(records["finished_at"]).diff().dt.total_seconds()
     handover = (ended - records["seconds"]).iloc[WARM_UP:]
     Console().print(

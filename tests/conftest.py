@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import urllib.request
+import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +17,13 @@ import yaml
 from driving import Driver
 
 from tune_zoo import cli
+from tune_zoo.inbox import INBOX
 from tune_zoo.record import Row, make_record
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.spec import TrialSpec
+from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.base import Storage
+from tune_zoo.store import write_record
 
 
 def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -62,6 +70,13 @@ def record(seed: int = 0, status: Status = Status.SOLVED, **values: Any) -> Row:
     return make_record(trial(seed=seed), result, num_threads=1)
 
 
+def leave_record(out: str | Path | Storage, row: Row) -> None:
+    """Leave a record where no run has been yet, as a worker does where one has."""
+    storage = storage_at(out)
+    storage.prepare(INBOX)
+    write_record(storage, row)
+
+
 @pytest.fixture
 def space_file(tmp_path: Path) -> Any:
     """Return a writer of space files: changes to a small valid space → path."""
@@ -89,11 +104,59 @@ def driver() -> Iterator[Callable[..., Driver]]:
 
 
 @pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of an S3 server on this machine, one for all tests that need one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it imports
+        from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    yield "http://{}:{}".format(*server.get_host_and_port())
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An address in a fresh bucket. A test that also takes `call` takes this one first: `call` copies the environment."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_ENDPOINT_URL": s3_server,
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    bucket = f"test-{uuid.uuid4().hex}"
+    urllib.request.urlopen(urllib.request.Request(f"{s3_server}/{bucket}", method="PUT")).close()
+    return f"s3://{bucket}/runs/a"
+
+
+@pytest.fixture(params=["folder", "s3", "memory"])
+def anywhere(request: pytest.FixtureRequest) -> str:
+    """Where results may go: a folder, an address in S3, one of fsspec's; nothing is there yet."""
+    if request.param == "folder":
+        return str(request.getfixturevalue("tmp_path") / "runs" / "a")
+    if request.param == "s3":
+        return str(request.getfixturevalue("s3"))
+    return f"memory://{uuid.uuid4().hex}/runs/a"
+
+
+@pytest.fixture
+def storage(anywhere: str) -> Storage:
+    """Each kind of storage, prepared for records and reports."""
+    found = storage_at(anywhere)
+    found.prepare("records", "report/dark")
+    return found
+
+
+@pytest.fixture(scope="session")
 def local_ray() -> Iterator[None]:
     """One local Ray with logical GPUs for all tests that need one: each start costs seconds."""
     from tune_zoo.raytune.environment import importable_by_workers, quiet
 
-    quiet()
+    quiet(embedded=True)
     importable_by_workers(Path(__file__).parent / "out_of_tree")
     import ray
 

@@ -22,7 +22,8 @@ from tune_zoo.mixers.long_conv import LongConv
 from tune_zoo.mixers.registry import MIXERS
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "gpu_check.py"
-PARTS = ["## Agreement", "## Speed", "## Cells of the paper", "## Precision and torch.compile"]
+TITLES = ("Agreement", "Speed", "Memory", "Sharing", "Cells of the paper", "Precision and torch.compile")
+PARTS = [f"## {title}" for title in TITLES]
 CPU = torch.device("cpu")
 
 BEYOND = {
@@ -67,11 +68,12 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture
 def few(script: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Have the script check a few mixers only, and train and compile nothing; returns their names."""
+    """Have the script check a few mixers only, and train, share and compile nothing; returns their names."""
     names = {"attention", "gla", "long_conv"}
     for part in ("gpu_agreement", "gpu_steps"):
         monkeypatch.setattr(importlib.import_module(part), "MIXERS", {name: MIXERS[name] for name in names})
-    monkeypatch.setitem(script["main"].__globals__, "TINY", script["TINY"]._replace(trained=(), compiled=()))
+    nothing = script["TINY"]._replace(remembered=(), shared=(), trained=(), compiled=())
+    monkeypatch.setitem(script["main"].__globals__, "TINY", nothing)
     return names
 
 
@@ -109,6 +111,7 @@ def test_a_tiny_run_on_the_cpu(script: dict[str, Any], tmp_path: Path, capsys: p
     assert found == {name: everywhere(script, "ok") for name in MIXERS}
     assert f"torch {torch.__version__}" in text
     assert "Cut short" not in text
+    assert sum(line.startswith("Took ") for line in text.splitlines()) == len(PARTS)
     assert str(tmp_path) not in text
     assert str(SCRIPT.parents[1]) not in text
     assert platform.node() not in text.split()
@@ -182,6 +185,69 @@ def test_a_gradient_that_vanishes_is_measured_by_the_others(script: dict[str, An
     exact = [torch.ones(2), torch.tensor([2.0]), torch.zeros(3)]
     found = [torch.ones(2), torch.tensor([2.0]), torch.full((3,), 1e-9)]
     assert importlib.import_module("checking").relative_errors(found, exact) == (0.0, pytest.approx(1e-9 / 2e-3))
+
+
+def rows_of(text: str, part: str) -> list[list[str]]:
+    """Return the rows of the table of a part."""
+    table = text.partition(f"## {part}\n")[2].partition("\n## ")[0]
+    return [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
+
+
+def test_on_a_cpu_memory_is_estimated_and_not_measured(script: dict[str, Any]) -> None:
+    report = script["Report"](None)
+    script["check_memory"](report, script["TINY"], CPU, script["Clock"](60.0))
+    text = "\n".join(report.lines)
+    assert "Not measured here" in text
+    rows = rows_of(text, "Memory")
+    assert [row[0] for row in rows] == [cell.mixer for cell in script["TINY"].remembered]
+    assert all(float(row[5]) > 0 and row[6:] == ["-", "-", "-", "not measured"] for row in rows)
+    assert not report.failed
+
+
+def test_an_estimate_under_what_was_reserved_is_flagged(script: dict[str, Any]) -> None:
+    part = importlib.import_module("gpu_footprint")
+    measured = part.Peak(allocated=3 * 2**20, reserved=5 * 2**20, process=400 * 2**20)
+    assert part.beside(5 * 2**20, measured) == ("3", "5", "400", "ok")
+    assert part.beside(4 * 2**20, measured) == ("3", "5", "400", "under")
+
+
+def test_processes_that_share_are_compared_with_one_alone(script: dict[str, Any]) -> None:
+    report = script["Report"](None)
+    script["check_sharing"](report, script["TINY"], CPU, script["Clock"](60.0))
+    alone, two = rows_of("\n".join(report.lines), "Sharing")
+    assert (alone[4], two[4]) == ("1", "2")
+    assert alone[7:] == ["1.00", "1.00"]
+    slowest, together = map(float, two[5:7])
+    assert 0 < slowest < together
+    assert float(two[8]) == pytest.approx(together / float(alone[6]), abs=0.01)
+    assert not report.failed
+
+
+def test_a_process_that_cannot_share_fails_the_check(
+    script: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    broken = script["TINY"]._replace(shared=(script["TINY"].shared[0]._replace(mixer="no_such_mixer"),))
+    broken = broken._replace(processes=(2,))
+    report = script["Report"](None)
+    script["check_sharing"](report, broken, CPU, script["Clock"](60.0))
+    assert [row[5] for row in rows_of("\n".join(report.lines), "Sharing")] == ["RuntimeError"]
+    assert report.exit_code == 1
+    assert "no_such_mixer" in capfd.readouterr().err
+
+
+def test_a_process_that_shares_ends_with_the_one_that_started_it(script: dict[str, Any]) -> None:
+    part = importlib.import_module("gpu_footprint")
+    settings = importlib.import_module("gpu_settings")
+    spec = settings.trial(script["TINY"].shared[0], script["TINY"])
+    done = subprocess.run(
+        [sys.executable, part.__file__, "cpu", "60", spec.model_dump_json()],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=45,  # less than its steps would take
+        check=True,
+    )
+    assert done.stdout == "ready\n"
 
 
 def test_without_time_every_part_says_that_it_was_cut_short(script: dict[str, Any], tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ import pytest
 import torch
 from conftest import trial
 
-from tune_zoo import trainer
+from tune_zoo import training_run
 from tune_zoo.batches import split, training_batches
 from tune_zoo.evaluation import Evaluation
 from tune_zoo.patience import step_limit
 from tune_zoo.result import Progress, Status, TrialResult
-from tune_zoo.trainer import stopping_accuracy, train, training
+from tune_zoo.trainer import train, training
+from tune_zoo.training_run import stopping_accuracy
 
 CPU = torch.device("cpu")
 BASE_CONV = {"mixer": {"name": "base_conv", "label": "base_conv", "config": {"layers": None}}}
@@ -134,7 +135,7 @@ def test_want_of_memory_is_a_status(monkeypatch: pytest.MonkeyPatch, error: Exce
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(trainer, "build_model", fail)
+    monkeypatch.setattr(training_run, "build_model", fail)
     result = train(trial())
     assert result.status is Status.OUT_OF_MEMORY
     assert result.status.lost
@@ -150,7 +151,7 @@ def test_other_errors_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("shapes do not match")
 
-    monkeypatch.setattr(trainer, "build_model", fail)
+    monkeypatch.setattr(training_run, "build_model", fail)
     with pytest.raises(RuntimeError, match="shapes"):
         train(trial())
 
@@ -168,7 +169,7 @@ def scripted(
             return Evaluation(test, 0.5, test_loss)
         return Evaluation(next(script), 0.5, 1.0)
 
-    monkeypatch.setattr(trainer, "evaluate", evaluate)
+    monkeypatch.setattr(training_run, "evaluate", evaluate)
     return sizes
 
 
@@ -257,7 +258,7 @@ def test_it_uses_the_threads_it_is_given_and_gives_them_back(monkeypatch: pytest
     elif end == "closed":
         run.close()
     else:
-        monkeypatch.setattr(trainer, "evaluate", None)
+        monkeypatch.setattr(training_run, "evaluate", None)
         with pytest.raises(TypeError):
             next(run)
     assert torch.get_num_threads() == before

@@ -10,12 +10,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from tune_zoo.errors import StoreError
+from tune_zoo.inbox import INBOX
 from tune_zoo.plan import Plan, make_plan
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.patience import patiently
-from tune_zoo.store import INBOX, TABLE
+from tune_zoo.store import TABLE
 from tune_zoo.tasks import TASKS
 
 _ABSENT = "absent"

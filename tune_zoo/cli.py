@@ -15,7 +15,7 @@ from analysis.errors import AnalysisError
 from analysis.terminal import spell_out
 from tune_zoo import cli_options as opt
 from tune_zoo.cli_results import app as results
-from tune_zoo.errors import TuneZooError
+from tune_zoo.errors import ClusterLostError, TuneZooError
 from tune_zoo.terminal import command, console
 
 app = typer.Typer(
@@ -27,7 +27,8 @@ app = typer.Typer(
     help="How wide must a sequence mixer be to recall?\n\n"
     "`tune_zoo` trains small models on multi-query associative recall over Ray Tune, finds the minimal width that "
     "solves the task for each mixer and sequence length, and fits the law by which it grows.\n\n"
-    "Start with `tune_zoo run quickstart`. Exit codes: 0 done, 1 some trials failed, 2 the input cannot be used.",
+    "Start with `tune_zoo run quickstart`. Exit codes: 0 done; 1 trials or the cluster were lost, and the same "
+    "command goes on; 2 the input cannot be used; 130 interrupted.",
 )
 
 
@@ -241,4 +242,4 @@ def main() -> None:
         app(prog_name="tune_zoo")
     except (TuneZooError, AnalysisError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, ClusterLostError) else 2)

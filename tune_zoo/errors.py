@@ -7,6 +7,7 @@
     ├── StoreError                 a results folder holds something else than this run's records
     ├── ReportError                a report has nowhere to go, or nothing to be of
     ├── ClusterError               Ray cannot be reached, or cannot place the trials
+    │   └── ClusterLostError       Ray died in mid-run; the CLI exits with 1, for the same command goes on
     ├── TrackerError               a tracker is unknown, not installed, or has nowhere to write to
     └── SimulationError            a simulation is asked for what its world cannot tell
 
@@ -45,6 +46,10 @@ class ReportError(TuneZooError):
 
 class ClusterError(TuneZooError):
     """Ray cannot be reached, or cannot place the trials."""
+
+
+class ClusterLostError(ClusterError):
+    """Ray died in mid-run; the same command goes on."""
 
 
 class TrackerError(TuneZooError):

@@ -12,30 +12,26 @@ from __future__ import annotations
 import contextlib
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pandas as pd
 
 from tune_zoo.errors import StoreError
-from tune_zoo.record import COLUMNS, SCHEMA_VERSION, Row, is_final, parse, schema_of
+from tune_zoo.inbox import INBOX, file_of, read_files, refuse_newer, waiting_trials
+from tune_zoo.record import COLUMNS, Row, is_final, parse
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
+from tune_zoo.storage.parallel import in_parallel
 from tune_zoo.storage.patience import patiently
 
-TABLE, INBOX = "records", "records"
-
-Value = TypeVar("Value")
+TABLE = "records"
 
 _COMPACT_AT = 500
 """Files in the inbox that are worth a move: each table of an object store is one object more."""
 
 _TABLES_AT_MOST = 50
 """Objects that a table may consist of when a run begins, before they are made into one."""
-
-_READERS = 16
 
 
 def write_record(out: str | Path | Storage, row: Row) -> None:
@@ -49,12 +45,12 @@ def write_record(out: str | Path | Storage, row: Row) -> None:
         OSError: If it cannot be written.
     """
     storage, data = storage_at(out), json.dumps(row, allow_nan=False).encode()
-    patiently(lambda: storage.write(_file(row["trial_id"]), data))
+    patiently(lambda: storage.write(file_of(row["trial_id"]), data))
 
 
 def has_record(storage: Storage, trial_id: str) -> bool:
     """Whether a worker left the record of a trial that the driver has not taken into the table yet."""
-    return patiently(lambda: storage.exists(_file(trial_id)))
+    return patiently(lambda: storage.exists(file_of(trial_id)))
 
 
 class RecordStore:
@@ -102,7 +98,10 @@ class RecordStore:
             StoreError: If the records cannot be read or written.
         """
         with self._writing():
-            row = patiently(lambda: self._read(trial_id))
+            rows, foreign = patiently(lambda: read_files(self.storage, [trial_id]))
+            for name in map(file_of, foreign):
+                self._set_aside(name)
+            row = rows.get(trial_id)
             if row is None or not self._add(row):
                 return None
             self._waiting[trial_id] = row
@@ -131,13 +130,14 @@ class RecordStore:
             return self._take_all()
 
     def _take_all(self) -> list[Row]:
-        there = [name.removesuffix(".json") for name in self.storage.names(INBOX) if name.endswith(".json")]
-        new = []
-        for trial_id, row in zip(there, _in_parallel(self._read, there), strict=True):
-            if row is not None:
-                self._waiting[trial_id] = row
-                if self._add(row):
-                    new.append(row)
+        return self._take_in(*read_files(self.storage, waiting_trials(self.storage)))
+
+    def _take_in(self, rows: dict[str, Row], foreign: list[str]) -> list[Row]:
+        """Move what the inbox was read to hold into the table, and out of the way what is foreign."""
+        for trial_id in foreign:
+            self._set_aside(file_of(trial_id))
+        self._waiting.update(rows)
+        new = [row for row in rows.values() if self._add(row)]
         self._compact()
         return new
 
@@ -149,12 +149,12 @@ class RecordStore:
             lines = "".join(json.dumps(row) + "\n" for row in new).encode()
             patiently(lambda: self.storage.append(TABLE, lines))
             self._known.update(map(_run, new))
-        for _ in _in_parallel(self._delete, list(moved)):
+        for _ in in_parallel(self._delete, list(moved)):
             pass
         self._waiting.clear()
 
     def _delete(self, trial_id: str) -> None:
-        patiently(lambda: self.storage.delete(_file(trial_id)))
+        patiently(lambda: self.storage.delete(file_of(trial_id)))
 
     def _add(self, row: Row) -> bool:
         """Keep a record, and return whether it is new.
@@ -183,53 +183,46 @@ class RecordStore:
 
     def _recover(self) -> None:
         """Read the table, set aside what is torn or foreign, take in what a killed driver left in the inbox."""
-        self.storage.prepare(INBOX)
         tables = self.storage.tables(TABLE)
-        for table, text in zip(tables, _in_parallel(self._text, tables), strict=True):
-            self._recover_table(table, text)
+        torn = {}
+        for table, text in zip(tables, in_parallel(self._text, tables), strict=True):
+            lines = [(line, parse(line)) for line in text.splitlines()]
+            for row in (row for _, row in lines if row is not None):
+                self._add(row)
+                self._known.add(_run(row))
+            kept = [line for line, row in lines if row is not None]
+            if len(kept) < len(lines):
+                torn[table] = kept
+                refuse_newer((line for line, row in lines if row is None), self.storage.at(table))
+        waiting = read_files(self.storage, waiting_trials(self.storage))
+        self.storage.prepare(INBOX)  # all is read, and no newer version's
+        for table, kept in torn.items():
+            self._mend(table, kept)
         if len(tables) > _TABLES_AT_MOST:
             self._make_one(tables)
-        self._take_all()
+        self._take_in(*waiting)
 
     def _text(self, table: str) -> bytes:
         try:
             return self.storage.read(table)
         except IsADirectoryError:
-            self._set_aside(table)
-            return b""
+            return b"\n"  # a line that is no record
 
-    def _recover_table(self, table: str, text: bytes) -> None:
-        lines = text.splitlines()
-        rows = [parse(line) for line in lines]
-        for row in filter(None, rows):
-            self._add(row)
-            self._known.add(_run(row))
-        if None in rows:
-            _refuse_newer(lines, self.storage.at(table))
-            self._set_aside(table)
-            kept = (line for line, row in zip(lines, rows, strict=True) if row is not None)
-            self.storage.write(table, b"".join(line + b"\n" for line in kept))
+    def _mend(self, table: str, kept: list[bytes]) -> None:
+        """Set a table aside, and leave what is whole of it in its place, which is written down at any moment."""
+        whole, beside = b"".join(line + b"\n" for line in kept), f"{TABLE}-mended.jsonl"
+        self.storage.write(beside, whole)
+        self._set_aside(table)
+        self.storage.write(table, whole)
+        self.storage.delete(beside)
 
     def _make_one(self, tables: list[str]) -> None:
-        lines = b"".join(self.storage.read(table).rstrip(b"\n") + b"\n" for table in tables)
-        self.storage.append(TABLE, lines)
-        for table in tables:  # only what was read above: another run may have added a table meanwhile
+        """Make one of a table's many files; in a folder, where lines are added to one, those beside it."""
+        beside = [table for table in tables if table != f"{TABLE}.jsonl"]
+        lines = {line: None for text in in_parallel(self.storage.read, beside) for line in text.splitlines()}
+        self.storage.append(TABLE, b"".join(line + b"\n" for line in lines))
+        for table in beside:  # only what was read above: another run may have added a table meanwhile
             self.storage.delete(table)
-
-    def _read(self, trial_id: str) -> Row | None:
-        name = _file(trial_id)
-        try:
-            text = self.storage.read(name)
-        except FileNotFoundError:
-            return None
-        except (IsADirectoryError, PermissionError):
-            text = b""
-        row = parse(text)
-        if row is None or row["trial_id"] != trial_id:
-            _refuse_newer([text], self.storage.at(name))
-            self._set_aside(name)
-            return None
-        return row
 
     def _set_aside(self, name: str) -> None:
         with contextlib.suppress(OSError):  # what cannot even be moved stays
@@ -260,9 +253,9 @@ def read_records(out: str | Path | Storage) -> pd.DataFrame:
     try:
         # The inbox before the table, into which a run moves what is in it meanwhile.
         inbox = [f"{INBOX}/{name}" for name in storage.names(INBOX) if name.endswith(".json")]
-        arrived = list(_in_parallel(read, inbox))
+        arrived = list(in_parallel(read, inbox))
         tables = storage.tables(TABLE)
-        lines = [line for text in _in_parallel(read, tables) for line in text.splitlines()]
+        lines = [line for text in in_parallel(read, tables) for line in text.splitlines()]
     except OSError as error:
         raise StoreError(
             f"{error.filename or storage.address} cannot be read: {error.strerror or error}; mend that, or give "
@@ -274,7 +267,7 @@ def read_records(out: str | Path | Storage) -> pd.DataFrame:
         if row is not None:
             _keep(rows, row)
         else:
-            _refuse_newer([line], storage.address)
+            refuse_newer([line], storage.address)
     return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
 
 
@@ -285,33 +278,6 @@ def _keep(rows: dict[str, Row], row: Row) -> None:
         rows[row["trial_id"]] = row
 
 
-def _refuse_newer(lines: Iterable[bytes], where: str) -> None:
-    """Refuse records of a version that came after this one; they are no foreign ones.
-
-    Raises:
-        StoreError: If one of the lines is such a record.
-    """
-    newest = max(map(schema_of, lines), default=0)
-    if newest > SCHEMA_VERSION:
-        raise StoreError(
-            f"{where} holds records of a newer tune_zoo (form {newest}, and this version knows forms up to "
-            f"{SCHEMA_VERSION}); update tune_zoo, or give another folder"
-        )
-
-
-def _file(trial_id: str) -> str:
-    return f"{INBOX}/{trial_id}.json"
-
-
 def _run(row: Row) -> tuple[str, str]:
     """Return what tells one run of a trial from another."""
     return row["trial_id"], row["finished_at"]
-
-
-def _in_parallel(call: Callable[[str], Value], names: Sequence[str]) -> Iterator[Value]:
-    """Call something for many files at once: an object store takes a while to answer, and answers many."""
-    if len(names) < 2:
-        yield from map(call, names)
-        return
-    with ThreadPoolExecutor(_READERS) as pool:
-        yield from pool.map(call, names)

@@ -86,6 +86,7 @@ class TrainingRun:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         for parameter, moments in self.optimizer.state.items():
+            # the fused optimiser reads past the end of what is too short
             if any(moment.ndim and moment.shape != parameter.shape for moment in moments.values()):
                 raise ValueError("the optimiser's state has other shapes than its parameters")
         self.schedule.load_state_dict(state["schedule"])

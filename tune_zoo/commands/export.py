@@ -9,14 +9,15 @@ from rich.console import Console
 from tune_zoo.claim import SPACE
 from tune_zoo.errors import StoreError
 from tune_zoo.files import replacing
+from tune_zoo.inbox import INBOX
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.local import LOCK
-from tune_zoo.store import INBOX, TABLE, read_records
+from tune_zoo.store import TABLE, read_records
 from tune_zoo.trial_files import CHECKPOINTS, LOGS
 
 _OWN_FOLDERS = (INBOX, CHECKPOINTS, LOGS)
-_OWN_FILES = (f"{TABLE}.jsonl", SPACE, LOCK, *_OWN_FOLDERS)
+_OWN_FILES = (f"{TABLE}.jsonl", SPACE, LOCK, *_OWN_FOLDERS)  # and the other files of the table
 """What a run keeps in its folder, and an export must not replace."""
 
 
@@ -55,7 +56,7 @@ def _check_target(path: Path, storage: Storage) -> None:
     if storage.folder is None:
         return
     target, run = path.resolve(), storage.folder.resolve()
-    if target in (run / name for name in _OWN_FILES) or {run / name for name in _OWN_FOLDERS} & set(
-        target.parents
-    ):
+    if target in (run / name for name in (*_OWN_FILES, *storage.tables(TABLE))) or {
+        run / name for name in _OWN_FOLDERS
+    } & set(target.parents):
         raise StoreError(f"--to must be none of the run's own files, and {path} is one; give another --to")

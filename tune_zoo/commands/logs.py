@@ -40,6 +40,9 @@ def _table(storage: Storage, logged: set[str]) -> Table:
         table.add_column(heading, no_wrap=heading == "trial")
     records = read_records(storage)
     columns = ["trial_id", "mixer", "seq_len", "num_kv_pairs", "d_model", "seed", "status", "message"]
-    for row in records.loc[records["trial_id"].isin(logged), columns].itertuples(index=False):
+    rows = records.loc[records["trial_id"].isin(logged), columns]
+    for row in rows.itertuples(index=False):
         table.add_row(*map(str, row))
+    for trial_id in sorted(logged - set(rows["trial_id"])):
+        table.add_row(trial_id, *[""] * 6, "no record of it is left")
     return table

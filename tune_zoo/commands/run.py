@@ -122,6 +122,7 @@ def _train_missing(plan: Plan, storage: Storage, cluster: Cluster, console: Cons
 def _from_here(plan: Plan, storage: Storage, cluster: Cluster, terms: Terms, console: Console) -> bool:
     """Drive a run in this process."""
     from tune_zoo.raytune.drive import drive  # noqa: PLC0415  (imports ray)
+    from tune_zoo.raytune.watchdog import watched  # noqa: PLC0415
 
     @contextmanager
     def shown(search: Search, placement: Placement) -> Iterator[Callable[[], None]]:
@@ -133,7 +134,7 @@ def _from_here(plan: Plan, storage: Storage, cluster: Cluster, terms: Terms, con
             yield display.update
 
     named = make_trackers(cluster.track, run_name=plan.space.name, folder=storage.folder, out=storage.address)
-    with contextlib.closing(named) as trackers:
+    with contextlib.closing(named) as trackers, watched(embedded=terms.embedded):
         return drive(plan, storage, terms, trackers=trackers, shown=shown)
 
 

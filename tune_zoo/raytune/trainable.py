@@ -77,6 +77,9 @@ class RecallTrial(tune.Trainable):
         self._files = TrialFiles(self._results, self._spec.trial_id)
         self._num_threads: int = config["num_threads"]
         self._output = io.StringIO()
+        if self._spec.training.compile:
+            # Torch keeps eight compiled forms of a model in a process, and runs a ninth as it stands.
+            torch.compiler.reset()
         self._training = self._checked(config)
         # Its node may have died between its record and its last report.
         self._is_on_record = has_record(self._results, self._spec.trial_id)

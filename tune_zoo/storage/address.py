@@ -45,7 +45,7 @@ def _by_address(address: str) -> Storage:
     bare, _, query = rest.partition("?")
     if not bare.strip("/").partition("/")[2] and scheme in _BY_PYARROW:
         raise StoreError(
-            f"--out must name a place inside a bucket, such as {scheme}://bucket/runs/a, got '{address}'"
+            f"an address must name a place inside a bucket, such as {scheme}://bucket/runs/a, got '{address}'"
         )
     try:
         if scheme in _BY_PYARROW:
@@ -54,8 +54,8 @@ def _by_address(address: str) -> Storage:
             filesystem, path = _by_fsspec(address)
     except (OSError, ValueError, ImportError) as error:
         raise StoreError(
-            f"'{address}' cannot be used as --out: {in_one_line(error, kind=False)}; give a folder, or an address "
-            "that pyarrow or an installed package of fsspec knows"
+            f"'{address}' cannot be used: {in_one_line(error, kind=False)}; give a folder, or an address that "
+            "pyarrow or an installed package of fsspec knows"
         ) from None
     shown = f"{scheme}://{bare.rstrip('/')}"
     return ObjectStorage(f"{shown}?{query}" if query else shown, filesystem, path.rstrip("/"))
@@ -65,5 +65,7 @@ def _by_fsspec(address: str) -> tuple[object, str]:
     from fsspec.core import url_to_fs  # noqa: PLC0415
     from pyarrow import fs  # noqa: PLC0415
 
+    from tune_zoo.storage.objects import Uncached  # noqa: PLC0415
+
     known, path = url_to_fs(address)
-    return fs.PyFileSystem(fs.FSSpecHandler(known)), path
+    return fs.PyFileSystem(Uncached(known)), path

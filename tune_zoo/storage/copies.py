@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from tune_zoo.errors import StoreError
 from tune_zoo.storage.address import is_address, storage_at
 from tune_zoo.storage.base import Storage
+from tune_zoo.storage.parallel import in_parallel
 
-_AT_ONCE = 16
 _OF_A_RUN = ("records",)  # the folders that an analysis reads
 
 
@@ -24,7 +23,7 @@ def local_copy(table: str) -> Iterator[str]:
         StoreError: If no run is at the address, or it cannot be read.
     """
     if not is_address(table):
-        yield table
+        yield str(storage_at(table).folder) if table.startswith("file://") else table
         return
     storage = storage_at(table)
     with tempfile.TemporaryDirectory(prefix="tune_zoo-") as folder:
@@ -40,11 +39,6 @@ def local_copy(table: str) -> Iterator[str]:
 
 
 def _fetch(storage: Storage, folder: Path) -> int:
-    # The inbox before the table, into which a run moves what is in it meanwhile.
-    names = [f"{inner}/{name}" for inner in _OF_A_RUN for name in storage.names(inner)] + storage.names()
-    for inner in _OF_A_RUN:
-        (folder / inner).mkdir()
-
     def fetch(name: str) -> int:
         try:
             (folder / name).write_bytes(storage.read(name))
@@ -52,8 +46,12 @@ def _fetch(storage: Storage, folder: Path) -> int:
             return 0
         return 1
 
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return sum(pool.map(fetch, names))
+    copied = 0
+    for inner in _OF_A_RUN:
+        (folder / inner).mkdir()
+        copied += sum(in_parallel(fetch, [f"{inner}/{name}" for name in storage.names(inner)]))
+    # Listed only now: a run moves what is in the inbox into its table meanwhile.
+    return copied + sum(in_parallel(fetch, storage.names()))
 
 
 @contextmanager
@@ -69,15 +67,15 @@ def published(storage: Storage) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="tune_zoo-") as temporary:
         folder = Path(temporary)
         yield folder
-        files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+        files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
 
-        def publish(path: Path) -> None:
-            storage.write(path.relative_to(folder).as_posix(), path.read_bytes())
+        def publish(name: str) -> None:
+            storage.write(name, (folder / name).read_bytes())
 
         try:
-            storage.prepare(*sorted({path.parent.relative_to(folder).as_posix() for path in files} - {"."}))
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
-                list(pool.map(publish, files))
+            storage.prepare(*sorted({path.parent.as_posix() for path in files} - {"."}))
+            for _ in in_parallel(publish, [path.as_posix() for path in files]):
+                pass
         except OSError as error:
             raise StoreError(
                 f"{storage.address} cannot be written: {error.strerror or error}; give another --out"

@@ -1,9 +1,10 @@
 """One run at a time where there are no locks: an object that a run writes anew as long as it lives.
 
 Every run has one, `runs/ID.json`, first marked as waiting, then as holding. One that does not change for a while
-is a dead run's; so clocks that differ from machine to machine play no part. Of two that begin at the same moment
-each sees the other after it wrote its own, and the one whose name comes first stays. Records are safe all the
-same: no run ever deletes a table that it has not read.
+is a dead run's; so clocks that differ from machine to machine play no part. A run waits for those that hold or
+whose names come first, marks its own as holding, and looks again: if one has come meanwhile whose name comes
+first, it goes back to waiting. So of two that begin at the same moment each sees the other, and one holds. Records
+are safe all the same: no run ever deletes a table that it has not read.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Lease(Hold):
         self._id = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
         self._name = f"{_FOLDER}/{self._id}"
         self._state = "waiting"
+        self._writing = threading.Lock()
         self._ended = threading.Event()
         self._lost = False
 
@@ -56,7 +58,7 @@ class Lease(Hold):
             StoreError: If another run holds it.
         """
         renewal = threading.Thread(target=self._renew, name="lease", daemon=True)
-        self._write()
+        self._tell("waiting")
         renewal.start()
         try:
             self._acquire()
@@ -68,51 +70,75 @@ class Lease(Hold):
                 self._storage.delete(self._name)
 
     def _acquire(self) -> None:
-        rivals = self._others()
-        # A run that waits as this one does, and whose name comes later, gives way by itself.
-        first = {name for name, told in rivals.items() if name < self._id or told.get("state") == "holding"}
-        self._await_end(first)
-        self._state = "holding"
-        self._write()
-        self._await_end({name for name in self._others() if name < self._id and name not in first})
+        while True:
+            self._await_those_ahead()
+            self._tell("holding")
+            if not any(name < self._id for name in self._others()):
+                return
+            self._tell("waiting")  # both would stay, or both give way, if this one did not
 
-    def _await_end(self, names: set[str]) -> None:
-        """Wait for runs until each is seen to be alive, which is an error, or dead, and then delete its object."""
-        if not names:
-            return
-        first, deadline = self._others(), time.monotonic() + _DEAD_AFTER_S
-        while alive := {name: told for name, told in self._others().items() if name in names}:
-            for name, told in alive.items():
-                if _is_dead(told) or time.monotonic() > deadline:
+    def _await_those_ahead(self) -> None:
+        """Wait until no run is ahead: one that is seen to be alive is an error, one that is dead loses its object.
+
+        Raises:
+            StoreError: If a run that is ahead is alive.
+        """
+        seen: dict[str, tuple[dict[str, Any], float]] = {}  # what each told first, and until when it may be dead
+        while True:
+            looked = time.monotonic()  # before the look: what is read during a long one is no older than that
+            ahead = {name: told for name, told in self._others().items() if self._is_ahead(name, told)}
+            if not ahead:
+                return
+            for name, told in ahead.items():
+                first, deadline = seen.setdefault(name, (told, time.monotonic() + _DEAD_AFTER_S))
+                if _is_dead(told) or (told == first and looked > deadline):
                     self._storage.delete(f"{_FOLDER}/{name}")
-                elif told != first.get(name):
+                elif told != first:
                     raise StoreError(
                         f"another run is writing to {self._storage.address} ({_words(told)}); wait for it, or "
                         "give another --out"
                     )
             time.sleep(_RENEW_S / 10)
 
+    def _is_ahead(self, name: str, told: dict[str, Any]) -> bool:
+        # A run that waits as this one does, and whose name comes later, gives way by itself.
+        return name < self._id or told.get("state") != "waiting"
+
     def _others(self) -> dict[str, dict[str, Any]]:
         return {name: told for name, told in _runs(self._storage).items() if name != self._id}
 
-    def _write(self) -> None:
-        place = {"host": platform.node(), "pid": os.getpid(), "boot": _boot()}
-        told = {"state": self._state, **place, "at": time.time()}
-        self._storage.write(self._name, json.dumps(told).encode())
+    def _tell(self, state: str | None = None) -> None:
+        """Write this run's object, in another state or as before."""
+        with self._writing:  # so that no renewal writes an earlier state over a later one
+            self._state = state or self._state
+            place = {"host": platform.node(), "pid": os.getpid(), "boot": _boot()}
+            told = {"state": self._state, **place, "at": time.time()}
+            self._storage.write(self._name, json.dumps(told).encode())
 
     def _renew(self) -> None:
+        renewed = time.monotonic()
         while not self._ended.wait(_RENEW_S):
             with contextlib.suppress(OSError):  # the store is gone for a while: no reason to end
                 if not self._storage.exists(self._name):
                     self._lost = True
                     return
-                self._write()
+                self._tell()
+                # A write that hung may have brought back what another run deleted when it took over meanwhile.
+                if time.monotonic() - renewed > _DEAD_AFTER_S and self._is_replaced():
+                    self._lost = True
+                    return
+                renewed = time.monotonic()
+
+    def _is_replaced(self) -> bool:
+        return any(told.get("state") == "holding" for told in self._others().values())
 
 
 def holder_of(storage: ObjectStorage) -> Holder | None:
     """Return the run whose object was written lately, by the clocks of its machine and of this one."""
     for told in _runs(storage).values():
-        if abs(time.time() - float(told.get("at", 0.0))) < _DEAD_AFTER_S and not _is_dead(told):
+        at = told.get("at")
+        lately = isinstance(at, int | float) and abs(time.time() - at) < _DEAD_AFTER_S
+        if lately and not _is_dead(told):
             return Holder(words=_words(told))
     return None
 
@@ -129,7 +155,7 @@ def _runs(storage: ObjectStorage) -> dict[str, dict[str, Any]]:
 def _parse(text: bytes) -> dict[str, Any]:
     try:
         told = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return told if isinstance(told, dict) else {}
 

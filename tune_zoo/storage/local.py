@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,9 @@ from tune_zoo.files import replacing
 from tune_zoo.storage.base import Hold, Holder, Storage
 
 LOCK = ".lock"
+
+_PATIENCE_S = 0.5
+"""Seconds to wait for the lock: whoever asks for its holder takes it for a moment."""
 
 
 class _Locked(Hold):
@@ -37,6 +41,7 @@ class LocalStorage(Storage):
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         self.address = str(self.folder)
+        self._prepared: tuple[str, ...] = ()
 
     def read(self, name: str) -> bytes:
         """Return what a file holds."""
@@ -53,24 +58,33 @@ class LocalStorage(Storage):
         path = self.folder / name
         if not path.parent.is_dir():
             raise _gone(path.parent)
-        with replacing(path) as temporary:
-            temporary.write_bytes(data)
+        try:
+            with replacing(path) as temporary:
+                temporary.write_bytes(data)
+        except FileNotFoundError:
+            raise _gone(path.parent) from None
 
     def append(self, table: str, lines: bytes) -> None:
         """Add lines to a table in place."""
         path = self.folder / f"{table}.jsonl"
-        with path.open("ab") as file:
-            if not _ends_in_newline(path):  # an earlier write stopped half-way
-                lines = b"\n" + lines
-            file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
+        self._check_there(self.folder)
+        try:
+            with path.open("ab") as file:
+                if not _ends_in_newline(path):  # an earlier write stopped half-way
+                    lines = b"\n" + lines
+                file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+        except FileNotFoundError:
+            raise _gone(self.folder) from None
 
     def names(self, folder: str = "") -> list[str]:
         """Return the names of the files in a folder; what stands in a file's place is among them."""
         try:
-            return sorted(entry.name for entry in os.scandir(self.folder / folder) if entry.name[0] != ".")
+            with os.scandir(self.folder / folder) as entries:
+                return sorted(entry.name for entry in entries if entry.name[0] != ".")
         except (FileNotFoundError, NotADirectoryError):
+            self._check_there()
             return []
 
     def exists(self, name: str) -> bool:
@@ -95,18 +109,35 @@ class LocalStorage(Storage):
         for name in folders:
             path = self.folder / name
             if path.exists() and not path.is_dir():
-                self.set_aside(name)
+                warnings.warn(
+                    f"{name} in {self.address} must be a folder, and held something foreign; set aside as "
+                    f"{self.set_aside(name)}",
+                    stacklevel=2,
+                )
             path.mkdir(parents=True, exist_ok=True)
             for leftover in path.glob(".*"):  # of workers killed while they wrote
                 with contextlib.suppress(OSError):
                     leftover.unlink()
+        self._prepared = tuple(dict.fromkeys([*self._prepared, *folders]))
+
+    def _check_there(self, *folders: Path) -> None:
+        """See that folders are there, and with them those that were prepared: without these it is another place.
+
+        Where a file system was unmounted, an empty folder may be left.
+
+        Raises:
+            OSError: If one is not.
+        """
+        for folder in (*folders, *(self.folder / name for name in self._prepared)):
+            if not folder.is_dir():
+                raise _gone(folder)
 
     @contextmanager
     def sole_run(self) -> Iterator[Hold]:
         """Hold the folder by a lock that goes with the process, however that ends."""
         lock = FileLock(self.folder / LOCK)
         try:
-            lock.acquire(blocking=False)
+            lock.acquire(timeout=_PATIENCE_S)
         except Timeout:
             raise StoreError(
                 f"another run is writing to {self.address}; wait for it, or give another --out"

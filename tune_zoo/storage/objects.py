@@ -14,6 +14,20 @@ from tune_zoo.storage.lease import Lease, holder_of
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 
 
+class Uncached(fs.FSSpecHandler):  # type: ignore[misc]
+    """A file system of fsspec that looks anew each time: some keep listings, and others write meanwhile."""
+
+    def get_file_info(self, paths: list[str]) -> list[fs.FileInfo]:
+        """Return what is at paths."""
+        self.fs.invalidate_cache()
+        return list(super().get_file_info(paths))
+
+    def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
+        """Return what is below a path."""
+        self.fs.invalidate_cache()
+        return list(super().get_file_info_selector(selector))
+
+
 class ObjectStorage(Storage):
     """An address of pyarrow's or fsspec's. What is written there appears whole, as object stores have it.
 

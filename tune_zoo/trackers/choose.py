@@ -42,7 +42,7 @@ def make_trackers(names: Sequence[str], *, run_name: str, folder: Path | None, o
         TrackerError: If a tracker is unknown, its package is not installed, or it has nowhere to write to.
     """
     to = Destination(run_name=run_name, folder=folder, out=out)
-    classes = {name: _tracker_class(name) for name in names}
+    classes = {name: tracker_class(name) for name in names}
     made: dict[str, Tracker] = {}
     with contextlib.ExitStack() as unless_all_are_made:
         for name in (name for name in TRACKERS if name in classes):
@@ -52,7 +52,12 @@ def make_trackers(names: Sequence[str], *, run_name: str, folder: Path | None, o
     return Trackers(made)
 
 
-def _tracker_class(name: str) -> Callable[[Destination], Tracker]:
+def tracker_class(name: str) -> Callable[[Destination], Tracker]:
+    """Return what makes a tracker, after importing its package with as little ado as that allows.
+
+    Raises:
+        TrackerError: If there is no such tracker, or its package is not installed.
+    """
     if name not in TRACKERS:
         raise TrackerError(f"unknown tracker '{name}'{nearest(name, TRACKERS)} (known: {', '.join(TRACKERS)})")
     for variable, value in _DEFAULTS.get(name, {}).items():
