@@ -15,23 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 from scale_driver import drive
 from scale_figure import save_figure
-from scale_page import page
+from scale_page import page, windows
 from scale_watch import Sample, Watch
 
-from tune_zoo.claim import claim
-from tune_zoo.raytune.environment import quiet
-from tune_zoo.resolve import resolved_plan
-from tune_zoo.result import Progress, Status, TrialResult
-from tune_zoo.search.grid import GridSweep
-from tune_zoo.search_space import SearchSpace
-from tune_zoo.store import RecordStore, read_records
+from tune_zoo.store import read_records
 
 DOCS = Path(__file__).parents[1] / "docs"
 EVERY_S = 2.0
@@ -52,17 +44,45 @@ def watched(folder: Path, *, trials: int, workers: int) -> list[Sample]:
     return watch.samples
 
 
-def seconds_of_status(folder: Path) -> float:
-    """Return the wall time of the whole command `tune_zoo status`."""
-    began = time.perf_counter()
+def status(folder: Path) -> None:
+    """Run the whole command `tune_zoo status`."""
     command = [sys.executable, "-c", "from tune_zoo.cli import main; main()", "status", str(folder)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    """Return the wall time of a call."""
+    began = time.perf_counter()
+    call()
     return time.perf_counter() - began
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=10_000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--docs", type=Path, default=DOCS)
+def main(*, trials: int = 10_000, workers: int = 2, docs: Path = DOCS) -> str:
+    """Run, look, and write the page and its figure into a folder; returns the page."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "results")
+        folder.mkdir()
+        samples = watched(folder, trials=trials, workers=workers)
+        status_s = seconds_of(lambda: status(folder))
+        read_s = seconds_of(lambda: read_records(folder))
+    (docs / "results").mkdir(parents=True, exist_ok=True)
+    (docs / "images").mkdir(exist_ok=True)
+    save_figure(windows(samples, trials), docs / "images" / "scale.png")
+    text = page(
+        samples,
+        workers=workers,
+        every_s=EVERY_S,
+        status_s=status_s,
+        read_s=read_s,
+        picture="../images/scale.png",
+    )
+    (docs / "results" / "scale.md").write_text(text, encoding="utf-8")
+    return text
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=10_000, help="a multiple of 100 up to 1000, or of 1000")
+    parser.add_argument("--workers", type=int, default=2, help="local workers, each of one CPU")
     arguments = parser.parse_args()
+    print(main(trials=arguments.trials, workers=arguments.workers))

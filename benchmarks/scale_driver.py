@@ -23,7 +23,7 @@ SETTLES_S = 3.0
 
 
 def space(trials: int) -> SearchSpace:
-    """Return a space of so many trials: ten widths at ten seeds each, up to ten lengths, and mixers for the rest."""
+    """Return a space of so many trials: ten seeds of ten widths, up to ten lengths, and mixers for the rest."""
     lengths = min(10, trials // 100)
     mixers = trials // (100 * max(1, lengths))
     if trials != 100 * lengths * mixers:
@@ -64,7 +64,7 @@ def untrained() -> Training:
 
 
 def after(training: Training, folder: Path, workers: int) -> Training:
-    """Train once all workers are up: of one that still starts Ray takes the trial, and gives it to one that is free."""
+    """Train once all workers are up: Ray takes a trial from a worker that still starts, for one that is free."""
     folder.mkdir(exist_ok=True)
     (folder / str(os.getpid())).touch()
     while len(list(folder.iterdir())) < workers:
@@ -77,8 +77,9 @@ def drive(folder: Path, *, trials: int, workers: int) -> None:
     """Run the trials on an embedded Ray; the body of the driver's process."""
     quiet()
     importable_by_workers(Path(__file__).parent)
-    from tune_zoo.raytune import run  # noqa: PLC0415  (imports ray)
     from tune_zoo.raytune.session import Placement, connected  # noqa: PLC0415
+
+    from tune_zoo.raytune import run  # noqa: PLC0415  (imports ray)
     from tune_zoo.raytune.trainable import RecallTrial  # noqa: PLC0415
 
     class Untrained(RecallTrial):

@@ -2,10 +2,10 @@
 
     python benchmarks/useful_time.py
 
-Trains models for some ten seconds each on two slots. Useful is the time of training and evaluation, as the records
-tell it; what there is of time is the slots times the seconds from the first trial's start to the last one's end.
-The rest is what Ray, the driver and the storage take between trials, and what slots stand idle in the end. Starting
-Ray and its workers comes before and is printed apart.
+Trains models for some ten seconds each on two slots. Useful is the time of training and evaluation, as the
+records say. What there is of time is the slots times the seconds from the first trial's start to the last one's
+end; the rest is what Ray, the driver and the storage take between trials, and what slots stand idle in the end.
+Starting Ray and its workers comes before, and is printed apart.
 """
 
 from __future__ import annotations

@@ -9,23 +9,25 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tune_zoo.store import read_records
 
-_MARK = "TUNE_ZOO_TEST_RUN"
+MARK = "TUNE_ZOO_TEST_RUN"
 TINY = ("run", "tiny", "--set", "axes.seed=[0,1]")  # with one seed the fifth kill can come after the end
 
 
 class Driver:
     """A `tune_zoo run` in a process of its own, known by a mark in the environment of all it starts."""
 
-    def __init__(self, out: Path, command: Sequence[str] = TINY) -> None:
+    def __init__(
+        self, out: Path | str, command: Sequence[str] = TINY, *, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.mark = uuid.uuid4().hex
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from tune_zoo.cli import main; main()", *command, "--out", str(out)],
-            env={**os.environ, _MARK: self.mark, "COLUMNS": "200"},
+            env={**os.environ, MARK: self.mark, "COLUMNS": "200", **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -49,12 +51,26 @@ class Driver:
 
     def descendants(self) -> dict[int, str]:
         """Return the processes that bear the mark, with their command lines."""
-        found = {}
-        for folder in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # gone meanwhile
-                if self.mark.encode() in (folder / "environ").read_bytes():
-                    found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ").strip()
-        return found
+        return bearing(self.mark)
+
+    def trainers(self) -> list[int]:
+        """Return the worker processes that train."""
+        return trainers_among(self.descendants())
+
+
+def bearing(mark: str) -> dict[int, str]:
+    """Return the processes in whose environment a mark is, with their command lines."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # gone meanwhile
+            if mark.encode() in (folder / "environ").read_bytes():
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ").strip()
+    return found
+
+
+def trainers_among(processes: Mapping[int, str]) -> list[int]:
+    """Return those of some processes that hold a trial, by the names that Ray gives its workers."""
+    return [pid for pid, command in processes.items() if "RecallTrial" in command or ".train" in command]
 
 
 def wait_until(waiting_for: Callable[[], object], *, seconds: float) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from tune_zoo.claim import check, claim, difference, plan_of, sole_run
+from tune_zoo.claim import check, claim, difference, mark, plan_of
 from tune_zoo.errors import StoreError
 from tune_zoo.plan import make_plan
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.space_file import load_space
+from tune_zoo.storage.address import storage_at
 
 
 def test_a_folder_belongs_to_one_space(tmp_path: Path, space_file: Any) -> None:
@@ -124,8 +125,29 @@ def test_difference(there: Any, here: Any, found: Any) -> None:
     assert difference(there, here) == found
 
 
-def test_one_run_at_a_time(tmp_path: Path) -> None:
-    with sole_run(tmp_path), pytest.raises(StoreError, match="another run"), sole_run(tmp_path):
-        pass
-    with sole_run(tmp_path):
-        pass
+def test_a_place_anywhere_belongs_to_one_space(anywhere: str, space_file: Any) -> None:
+    check(anywhere, load_space(space_file()))
+    assert storage_at(anywhere).names() == []
+    claim(anywhere, load_space(space_file()))
+    check(anywhere, load_space(space_file()))
+    there, here = plan_of(anywhere), make_plan(load_space(space_file()))
+    assert [spec.trial_id for spec in there.trials] == [spec.trial_id for spec in here.trials]
+    with pytest.raises(StoreError, match=rf"{anywhere} holds the records of another .*--out {anywhere}-2"):
+        claim(anywhere, load_space(space_file(training={"threshold": 0.9})))
+
+
+def test_records_of_nobody_anywhere_are_not_taken_over(anywhere: str, space_file: Any) -> None:
+    storage = storage_at(anywhere)
+    storage.prepare("records")
+    storage.append("records", b"")
+    with pytest.raises(StoreError, match=r"no space\.json"):
+        check(anywhere, load_space(space_file()))
+
+
+def test_a_place_that_cannot_be_read_or_written(s3: str, space_file: Any) -> None:
+    for use in (claim, mark):
+        with pytest.raises(StoreError, match=r"--out s3://missing/a cannot be (read|written): .*bucket") as error:
+            use("s3://missing/a", load_space(space_file()))
+        assert "\n" not in str(error.value)
+    with pytest.raises(StoreError, match="s3://missing/a is not the results folder of a run"):
+        plan_of("s3://missing/a")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import SPACE, record
+from conftest import SPACE, leave_record, record
 from filelock import FileLock
 from refusals import refused
 from rich.console import Console
@@ -16,7 +16,7 @@ from rich.console import Console
 from analysis import analyse
 from tune_zoo.claim import mark
 from tune_zoo.search_space import SearchSpace
-from tune_zoo.store import RecordStore, write_record
+from tune_zoo.store import RecordStore
 from tune_zoo.tables import widths_table
 
 
@@ -25,9 +25,9 @@ def run(tmp_path: Path) -> Path:
     """The folder of a run with three trials, one of them still in the inbox."""
     folder = tmp_path / "run"
     for seed in range(2):
-        write_record(folder, record(seed))
+        leave_record(folder, record(seed))
     RecordStore(folder)
-    write_record(folder, record(2))
+    leave_record(folder, record(2))
     mark(folder, SearchSpace.model_validate(SPACE))
     (folder / ".lock").touch()
     return folder

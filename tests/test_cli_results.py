@@ -11,11 +11,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from conftest import leave_record
 from refusals import refused
 
 from tune_zoo.record import COLUMNS, make_record
 from tune_zoo.result import Status, TrialResult
-from tune_zoo.store import write_record
 
 
 def some_records(folder: Path) -> None:
@@ -23,7 +23,7 @@ def some_records(folder: Path) -> None:
 
     for seed in range(3):
         result = TrialResult(status=Status.SOLVED, message="", accuracy=1.0, learning_curve=((10, 0.5), (20, 1.0)))
-        write_record(folder, make_record(trial(seed=seed), result, num_threads=1))
+        leave_record(folder, make_record(trial(seed=seed), result, num_threads=1))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -104,7 +104,7 @@ def a_run(folder: Path, space_file: Any, *, done: int) -> None:
     for index, spec in enumerate(list(plan.trials)[:done]):
         status = Status.OUT_OF_MEMORY if index == 0 else Status.UNSOLVED
         result = TrialResult(status=status, message="made up", accuracy=0.5 if index else None)
-        write_record(folder, make_record(spec, result, num_threads=1))
+        leave_record(folder, make_record(spec, result, num_threads=1))
 
 
 def test_status_of_an_unfinished_run(call: Any, space_file: Any, tmp_path: Path) -> None:

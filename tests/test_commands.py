@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import leave_record
 from rich.console import Console
 
 from tune_zoo.commands.plan import planned, show_plan
@@ -17,13 +18,13 @@ from tune_zoo.record import make_record
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.space_file import load_space
-from tune_zoo.store import read_records, write_record
+from tune_zoo.store import read_records
 
 
 def run(path: Path, out: Path) -> tuple[int, str]:
     stream = io.StringIO()
     console = Console(file=stream, width=200)
-    code = run_space(planned(str(path)), out, cluster=Cluster(), command="tune_zoo run …", console=console)
+    code = run_space(planned(str(path)), str(out), cluster=Cluster(), command="tune_zoo run …", console=console)
     return code, stream.getvalue()
 
 
@@ -37,16 +38,16 @@ def fill(path: Path, out: Path, *, lost: int = 0) -> int:
     for index, spec in enumerate(specs):
         status = Status.TIMED_OUT if index < lost else Status.UNSOLVED
         result = TrialResult(status=status, message="made up", accuracy=None if index < lost else 0.2)
-        write_record(out, make_record(spec, result, num_threads=1))
+        leave_record(out, make_record(spec, result, num_threads=1))
     return len(specs)
 
 
 @pytest.fixture
 def without_init(local_ray: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs use the Ray of the session in place of one of their own."""
-    from tune_zoo.raytune import session
+    from tune_zoo.raytune import connection
 
-    monkeypatch.setattr(session, "connected", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr(connection, "connected", lambda *_, **__: contextlib.nullcontext())
 
 
 @pytest.mark.ray
@@ -77,9 +78,9 @@ def test_a_complete_folder_is_analysed_without_ray(space_file: Any, tmp_path: Pa
 def test_lost_trials_are_told(
     without_init: None, space_file: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tune_zoo.raytune import run as raytune_run
+    from tune_zoo.raytune import drive
 
-    monkeypatch.setattr(raytune_run, "run_search", lambda *_, **__: True)  # a run that mends nothing
+    monkeypatch.setattr(drive, "run_search", lambda *_, **__: True)  # a run that mends nothing
     path, out = space_file(), tmp_path / "out"
     fill(path, out, lost=2)
     code, printed = run(path, out)
@@ -93,9 +94,9 @@ def test_lost_trials_are_told(
 def test_an_interrupted_run_is_told(
     without_init: None, space_file: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tune_zoo.raytune import run as raytune_run
+    from tune_zoo.raytune import drive
 
-    monkeypatch.setattr(raytune_run, "run_search", lambda *_, **__: False)
+    monkeypatch.setattr(drive, "run_search", lambda *_, **__: False)
     code, printed = run(space_file(), tmp_path / "out")
     assert code == INTERRUPTED
     assert "0 finished trials are kept" in printed

@@ -6,38 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ray_runs import run
 
 from tune_zoo.errors import StoreError
 from tune_zoo.plan import Plan
 from tune_zoo.record import PLACE_COLUMNS, make_record
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status, TrialResult
-from tune_zoo.search.base import Request
-from tune_zoo.search.grid import GridSweep
-from tune_zoo.search.history import finished_trials
 from tune_zoo.space_file import load_space
-from tune_zoo.spec import TrialSpec
 from tune_zoo.store import RecordStore, read_records, write_record
 from tune_zoo.trainer import train
 
 pytestmark = pytest.mark.ray
-
-
-def run(plan: Plan, out: Path, **options: Any) -> tuple[bool, int]:
-    """Run what a folder lacks of a plan; returns whether it ended by itself, and how often it reported."""
-    from tune_zoo.raytune.run import run_search
-    from tune_zoo.raytune.session import place
-
-    store = RecordStore(out)
-    changes: list[None] = []
-    ended = run_search(
-        GridSweep(plan, finished_trials(store.frame())),
-        store,
-        place(plan.space.resources),
-        timeout_s=options.get("timeout_s"),
-        on_change=lambda: changes.append(None),
-    )
-    return ended, len(changes)
 
 
 @pytest.fixture
@@ -54,7 +34,8 @@ def test_a_sweep_leaves_a_record_for_every_trial(local_ray: None, plan: Plan, tm
     assert sorted(records["trial_id"]) == sorted(spec.trial_id for spec in plan.trials)  # none solves in 20 steps
     assert set(records["status"]) == {"unsolved"}
     assert changes > 2 * len(records)
-    assert sorted(path.name for path in out.iterdir()) == ["records", "records.jsonl"]
+    assert sorted(path.name for path in out.iterdir()) == ["checkpoints", "logs", "records", "records.jsonl"]
+    assert not [path for folder in ("checkpoints", "logs", "records") for path in (out / folder).iterdir()]
 
 
 def test_a_trial_under_ray_is_the_trial_alone(local_ray: None, plan: Plan, tmp_path: Path) -> None:
@@ -77,8 +58,9 @@ def test_only_what_is_missing_runs(local_ray: None, plan: Plan, tmp_path: Path) 
     assert (records["message"] == "earlier").sum() == len(specs) - 1
 
 
-def test_lost_trials_run_again(local_ray: None, plan: Plan, tmp_path: Path) -> None:
-    run(plan, tmp_path, timeout_s=1e-9)
+def test_lost_trials_run_again(local_ray: None, space_file: Any, plan: Plan, tmp_path: Path) -> None:
+    hurried = space_file(axes={"seq_len": [8]}, resources={"timeout_s": 1e-9})
+    run(resolved_plan(load_space(hurried)), tmp_path)
     assert set(read_records(tmp_path)["status"]) == {"timed out"}
     run(plan, tmp_path)
     assert set(read_records(tmp_path)["status"]) == {"unsolved"}
@@ -113,51 +95,6 @@ def test_a_trial_whose_worker_dies_is_a_record_too(
         assert dict(records["status"]) == {"dying": "error", "long_conv": "unsolved"}
         assert "its worker or node died" in records.loc["dying", "message"]
     assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 3
-
-
-def searching(plan: Plan, store: RecordStore) -> Any:
-    from tune_zoo.raytune.searcher import RecordedSearcher
-
-    def config(request: Request) -> dict[str, Any]:
-        return {"spec": request.spec.model_dump_json(), "num_threads": 3}
-
-    return RecordedSearcher(GridSweep(plan, finished_trials(store.frame())), store, config, lambda: None)
-
-
-@pytest.mark.parametrize(
-    ("ending", "lost"),
-    [
-        ({"error": True}, True),
-        ({"result": {"done": True, "accuracy": 0.1}}, True),  # written where the driver does not see it
-        ({"result": {"done": False, "accuracy": 0.1}}, False),
-        ({"result": None}, False),
-    ],
-)
-def test_a_trial_without_a_record_is_lost_unless_it_was_interrupted(
-    plan: Plan, tmp_path: Path, ending: dict[str, Any], lost: bool
-) -> None:
-    store = RecordStore(tmp_path)
-    searcher = searching(plan, store)
-    config = searcher.suggest("one")
-    searcher.on_trial_complete("one", **ending)
-    records = read_records(tmp_path)
-    assert len(records) == lost
-    if lost:
-        spec = TrialSpec.model_validate_json(config["spec"])
-        assert records["trial_id"].tolist() == [spec.trial_id]
-        assert (records["status"][0], records["num_threads"][0]) == ("error", 3)
-        assert records["message"][0].startswith("its worker or node died, or could not write its record")
-
-
-def test_a_lost_record_of_an_earlier_run_is_not_this_runs(plan: Plan, tmp_path: Path) -> None:
-    request = GridSweep(plan).ask()
-    assert request is not None
-    earlier = TrialResult(status=Status.TIMED_OUT, message="earlier")
-    write_record(tmp_path, {**make_record(request.spec, earlier, num_threads=1), "finished_at": "earlier"})
-    searcher = searching(plan, RecordStore(tmp_path))
-    searcher.suggest("one")
-    searcher.on_trial_complete("one", error=True)
-    assert read_records(tmp_path)["status"].tolist() == ["error"]
 
 
 def test_a_folder_that_can_no_longer_be_written_ends_the_run(

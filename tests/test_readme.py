@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from conftest import trial
+from conftest import leave_record, trial
 
 from tune_zoo.cli import app
 from tune_zoo.mixers.registry import MIXERS, build, parse_config
@@ -16,7 +16,6 @@ from tune_zoo.record import make_record
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.space_file import known_spaces, load_space
-from tune_zoo.store import write_record
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -53,7 +52,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             spec = trial(model={"d_model": width}, task={"seq_len": seq_len})
             accuracy = 1.0 if width >= seq_len else 0.4
             result = TrialResult(status=Status.SOLVED, message="", accuracy=accuracy, state_size=2 * width)
-            write_record(tmp_path / "results" / "quickstart", make_record(spec, result, num_threads=1))
+            leave_record(tmp_path / "results" / "quickstart", make_record(spec, result, num_threads=1))
     monkeypatch.chdir(tmp_path)
     (block,) = blocks("python")
     names: dict[str, object] = {}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from conftest import trial
+from ray_runs import run, searching
 
 from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status
 from tune_zoo.scheduler_options import AshaOptions, NoSchedulerOptions
-from tune_zoo.search.base import Request
 from tune_zoo.search.grid import GridSweep
 from tune_zoo.search.history import finished_trials, outcome_of
 from tune_zoo.space_file import load_space
@@ -23,7 +23,8 @@ OPTIONS = AshaOptions(grace_steps=100, reduction_factor=2.0)
 
 
 def fake(name: str, **changes: Any) -> Any:
-    return SimpleNamespace(trial_id=name, config={"spec": trial(**changes).model_dump_json()})
+    config = {"spec": trial(**changes).model_dump_json()}
+    return SimpleNamespace(trial_id=name, config=config, get_error=lambda: RuntimeError("lost its node"))
 
 
 def decisions(scheduler: Any, trials: list[Any], accuracies: list[float], steps: int) -> list[str]:
@@ -75,6 +76,7 @@ def test_failed_and_removed_trials_are_let_go() -> None:
     scheduler.on_trial_remove(None, trials[1])
     assert not scheduler._running
     assert not scheduler.stopped
+    assert scheduler.errors == {"one": "lost its node"}
 
 
 def test_a_space_says_which_scheduler(space_file: Any) -> None:
@@ -92,17 +94,14 @@ def plan(space_file: Any) -> Plan:
 
 
 def test_a_stopped_trial_is_given_up_by_its_record(plan: Plan, tmp_path: Path) -> None:
-    from tune_zoo.raytune.searcher import RecordedSearcher
+    from tune_zoo.raytune.scheduler import NotingScheduler
 
-    def config(request: Request) -> dict[str, Any]:
-        return {"spec": request.spec.model_dump_json(), "num_threads": 3}
-
-    stopped: set[str] = set()
-    search = GridSweep(plan)
-    searcher = RecordedSearcher(search, RecordStore(tmp_path), config, lambda: None, stopped=stopped)
-    searcher.suggest("one")
-    searcher.suggest("other")
-    stopped.add("one")
+    scheduler = NotingScheduler()
+    searcher = searching(GridSweep(plan), RecordStore(tmp_path), scheduler=scheduler)
+    for name in ("one", "other"):
+        searcher.suggest(name)
+        searcher.on_trial_start(name)
+    scheduler.stopped.add("one")
     last = {"steps": 10, "accuracy": 0.25, "done": True, "time_total_s": 1.5}
     searcher.on_trial_complete("one", result=last)
     searcher.on_trial_complete("other", result={**last, "done": False})  # interrupted
@@ -116,15 +115,10 @@ def test_a_stopped_trial_is_given_up_by_its_record(plan: Plan, tmp_path: Path) -
 
 @pytest.mark.ray
 def test_a_run_with_asha_ends_and_runs_nothing_again(local_ray: None, plan: Plan, tmp_path: Path) -> None:
-    from tune_zoo.raytune.run import run_search
-    from tune_zoo.raytune.session import place
-
     for _ in range(2):
-        store = RecordStore(tmp_path)
-        search = GridSweep(plan, finished_trials(store.frame()))
+        search = GridSweep(plan, finished_trials(read_records(tmp_path)))
         known = search.trials_done
-        placement = place(plan.space.resources)
-        ended = run_search(search, store, placement, timeout_s=None, on_change=lambda: None)
+        ended, _ = run(plan, tmp_path, search=search)
         assert ended
         assert known in (0, search.trials_done)
     records = read_records(tmp_path)

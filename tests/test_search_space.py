@@ -264,3 +264,12 @@ def test_a_search_without_a_name_is_refused_in_a_line(space_file: Any, setting: 
         load_space(space_file(), [setting])
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_few_aliases_that_grow_without_bounds_are_refused(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    path = tmp_path / "bomb.yaml"
+    path.write_text("\n".join(lines))
+    with pytest.raises(SpaceError, match="aliases written out it has 1.*values, and may have 100000"):
+        load_space(path)

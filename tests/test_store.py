@@ -8,23 +8,29 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import record
+from conftest import leave_record, record
 
 from tune_zoo import files
-from tune_zoo import store as store_module
 from tune_zoo.errors import StoreError
 from tune_zoo.files import replacing, write_atomically
 from tune_zoo.record import COLUMNS
 from tune_zoo.result import Status
-from tune_zoo.store import RecordStore, read_records, write_record
+from tune_zoo.storage import local, patience
+from tune_zoo.store import RecordStore, read_records
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for no storage that a test takes away for good."""
+    monkeypatch.setattr(patience, "PATIENCE_S", 0.1)
 
 
 def test_workers_files_become_the_table(tmp_path: Path) -> None:
     rows = [record(seed) for seed in range(3)]
     for row in rows[:2]:
-        write_record(tmp_path, row)
+        leave_record(tmp_path, row)
     store = RecordStore(tmp_path)
-    write_record(tmp_path, rows[2])
+    leave_record(tmp_path, rows[2])
     assert [row["seed"] for row in store.compact()] == [2]
     assert store.rows == {row["trial_id"]: row for row in rows}
     assert not list((tmp_path / "records").iterdir())
@@ -34,9 +40,9 @@ def test_workers_files_become_the_table(tmp_path: Path) -> None:
 
 def test_a_driver_killed_between_table_and_unlink_counts_a_trial_once(tmp_path: Path) -> None:
     row = record()
-    write_record(tmp_path, row)
+    leave_record(tmp_path, row)
     RecordStore(tmp_path)
-    write_record(tmp_path, row)  # as if it had not been unlinked
+    leave_record(tmp_path, row)  # as if it had not been unlinked
     store = RecordStore(tmp_path)
     assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 1
     assert store.rows == {row["trial_id"]: row}
@@ -45,11 +51,11 @@ def test_a_driver_killed_between_table_and_unlink_counts_a_trial_once(tmp_path: 
 @pytest.mark.parametrize("cut", [1, 40, 400])
 def test_a_torn_last_line_costs_that_line_only(tmp_path: Path, cut: int) -> None:
     for seed in range(2):
-        write_record(tmp_path, record(seed))
+        leave_record(tmp_path, record(seed))
     whole = RecordStore(tmp_path).rows
     table = tmp_path / "records.jsonl"
     table.write_bytes(table.read_bytes()[:-cut])
-    write_record(tmp_path, record(2))
+    leave_record(tmp_path, record(2))
     if cut == 1:  # only the newline is gone
         assert len(RecordStore(tmp_path).rows) == 3
         assert len(table.read_text().splitlines()) == 3
@@ -67,7 +73,7 @@ def test_a_torn_last_line_costs_that_line_only(tmp_path: Path, cut: int) -> None
     "content", [b"", b"{", b"[]", b'{"trial_id": "x"}', b"\xff\xfe", b"[" * 100_000, b"1" * 5000]
 )
 def test_torn_and_foreign_files_are_set_aside(tmp_path: Path, content: bytes) -> None:
-    write_record(tmp_path, record())
+    leave_record(tmp_path, record())
     (tmp_path / "records" / "foreign.json").write_bytes(content)
     assert len(read_records(tmp_path)) == 1
     with pytest.warns(UserWarning, match=r"foreign\.json.*set aside"):
@@ -81,7 +87,7 @@ def test_torn_and_foreign_files_are_set_aside(tmp_path: Path, content: bytes) ->
 def test_a_record_that_does_not_tell_what_its_trial_took_is_foreign(
     tmp_path: Path, name: str, value: object
 ) -> None:
-    write_record(tmp_path, record())
+    leave_record(tmp_path, record())
     (tmp_path / "records" / "foreign.json").write_text(json.dumps({**record(1), name: value}))
     assert len(read_records(tmp_path)) == 1
     with pytest.warns(UserWarning, match=r"foreign\.json.*set aside"):
@@ -99,12 +105,12 @@ def test_a_file_that_is_being_written_is_left_alone(tmp_path: Path, monkeypatch:
         fsync(fd)
 
     monkeypatch.setattr(files.os, "fsync", compact_meanwhile)
-    write_record(tmp_path, record())
+    leave_record(tmp_path, record())
     assert len(store.compact()) == 1
 
 
 def test_what_killed_workers_left_half_written_is_cleared_away(tmp_path: Path) -> None:
-    write_record(tmp_path, record())
+    leave_record(tmp_path, record())
     (tmp_path / "records" / ".17.abc.json").write_text('{"trial')
     assert len(RecordStore(tmp_path).rows) == 1
     assert not list((tmp_path / "records").iterdir())
@@ -113,7 +119,7 @@ def test_what_killed_workers_left_half_written_is_cleared_away(tmp_path: Path) -
 def test_a_file_that_vanishes_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = RecordStore(tmp_path)
     for seed in range(2):
-        write_record(tmp_path, record(seed))
+        leave_record(tmp_path, record(seed))
     read, gone = Path.read_bytes, sorted((tmp_path / "records").iterdir())[0]
 
     def vanish(path: Path) -> bytes:
@@ -124,28 +130,28 @@ def test_a_file_that_vanishes_before_it_is_read(tmp_path: Path, monkeypatch: pyt
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", vanish)
         assert len(store.compact()) == 1
-    write_record(tmp_path, record(2))
+    leave_record(tmp_path, record(2))
     gone = next((tmp_path / "records").iterdir())
     monkeypatch.setattr(Path, "read_bytes", vanish)
     assert len(read_records(tmp_path)) == 1
 
 
 def test_a_table_that_cannot_be_written_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_record(tmp_path, record(0))
+    leave_record(tmp_path, record(0))
     store = RecordStore(tmp_path)
     table = tmp_path / "records.jsonl"
-    write_record(tmp_path, record(1))
-    fsync = store_module.os.fsync
+    leave_record(tmp_path, record(1))
+    fsync = local.os.fsync
 
     def fill_up(fd: int) -> None:
         os.truncate(table, table.stat().st_size - 40)  # the half of a line that the disk could take
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store_module.os, "fsync", fill_up)
-    with pytest.raises(StoreError, match=r"cannot be written: No space left.*run the same command"):
+    monkeypatch.setattr(local.os, "fsync", fill_up)
+    with pytest.raises(StoreError, match=r"cannot be read or written: No space left.*run the same command"):
         store.compact()
     assert len(read_records(tmp_path)) == 2
-    monkeypatch.setattr(store_module.os, "fsync", fsync)
+    monkeypatch.setattr(local.os, "fsync", fsync)
     assert [row["seed"] for row in store.compact()] == [1]
     assert not list((tmp_path / "records").iterdir())
     with pytest.warns(UserWarning, match="torn or foreign"):
@@ -155,7 +161,7 @@ def test_a_table_that_cannot_be_written_loses_nothing(tmp_path: Path, monkeypatc
 def test_a_run_that_moves_records_meanwhile_hides_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = RecordStore(tmp_path)
     for seed in range(3):
-        write_record(tmp_path, record(seed))
+        leave_record(tmp_path, record(seed))
     read = Path.read_bytes
 
     def compact_first(path: Path) -> bytes:
@@ -170,7 +176,7 @@ def test_a_run_that_moves_records_meanwhile_hides_none(tmp_path: Path, monkeypat
 def test_foreign_folders_are_set_aside(tmp_path: Path) -> None:
     (tmp_path / "records" / "x.json" / "y").mkdir(parents=True)
     (tmp_path / "records.jsonl").mkdir()
-    write_record(tmp_path, record())
+    leave_record(tmp_path, record())
     assert len(read_records(tmp_path)) == 1
     with pytest.warns(UserWarning, match="torn or foreign"):
         assert len(RecordStore(tmp_path).rows) == 1
@@ -182,7 +188,7 @@ def test_a_foreign_file_in_place_of_the_inbox_is_set_aside(tmp_path: Path) -> No
     (tmp_path / "records").write_text("my records")
     with pytest.warns(UserWarning, match="torn or foreign"):
         store = RecordStore(tmp_path)
-    write_record(tmp_path, record())
+    leave_record(tmp_path, record())
     assert len(store.compact()) == 1
 
 
@@ -190,16 +196,16 @@ def test_a_table_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    write_record(tmp_path, record())
+    leave_record(tmp_path, record())
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    for read in (RecordStore, read_records):
-        with pytest.raises(StoreError, match=r"records\.jsonl cannot be read: Permission denied; mend that"):
+    for read, words in ((RecordStore, "read or written"), (read_records, "read")):
+        with pytest.raises(StoreError, match=rf"cannot be {words}: Permission denied; mend that"):
             read(tmp_path)
 
 
 def test_a_record_holds_no_nan(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Out of range float values"):
-        write_record(tmp_path, record(loss=float("nan")))
+        leave_record(tmp_path, record(loss=float("nan")))
 
 
 def test_a_final_record_replaces_a_lost_one_and_stays(tmp_path: Path) -> None:
@@ -207,7 +213,7 @@ def test_a_final_record_replaces_a_lost_one_and_stays(tmp_path: Path) -> None:
     final = {**record(), "finished_at": "later"}
     second = {**record(status=Status.UNSOLVED), "finished_at": "latest"}
     for row in (lost, final, second):
-        write_record(tmp_path, row)
+        leave_record(tmp_path, row)
         RecordStore(tmp_path)
     assert list(RecordStore(tmp_path).rows.values()) == [final]
     assert read_records(tmp_path)["finished_at"].tolist() == ["later"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -46,6 +47,9 @@ _Loader.add_implicit_resolver(
     list("-+.0123456789"),
 )
 
+
+_MOST_VALUES = 100_000
+"""More are no search space but a few lines of aliases that grow to fill the memory."""
 
 # What PyYAML and json raise at tags that do not fit their values, odd keys, cycles and deep nesting.
 _NOT_PLAIN = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
@@ -132,8 +136,22 @@ def parse_value(text: str) -> Any:
 def _plain(text: str) -> Any:
     """Load YAML, and see that it holds nothing but what JSON can say."""
     data = yaml.load(text, Loader=_Loader)
+    if (values := _values(data, {})) > _MOST_VALUES:
+        raise ValueError(f"its aliases written out it has {values:g} values, and may have {_MOST_VALUES}")
     json.dumps(data)
     return data
+
+
+def _values(data: Any, known: dict[int, float]) -> float:
+    """Count the values of plain data with its aliases written out, as JSON does; a cycle has no end of them."""
+    if not isinstance(data, dict | list):
+        return 1
+    if id(data) not in known:
+        known[id(data)] = math.inf  # while it is being counted
+        known[id(data)] = 1 + sum(
+            _values(value, known) for value in (data.values() if isinstance(data, dict) else data)
+        )
+    return known[id(data)]
 
 
 def _parse(path: Path) -> dict[str, Any]:

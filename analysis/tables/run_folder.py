@@ -1,8 +1,8 @@
 """The records in the results folder of a run, read without touching them, also while the run goes on.
 
 `records.jsonl` is the append-only table, a JSON object a line; its last line may be torn. A run in an object store
-leaves it as several files, `records-….jsonl`. `records/*.json` is an inbox, a record a file; names in it that begin
-with a dot are unfinished.
+leaves it as several files, `records-….jsonl`. `records/*.json` is an inbox, a record a file; names in it that
+begin with a dot are unfinished.
 """
 
 from __future__ import annotations

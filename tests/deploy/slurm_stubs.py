@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -35,7 +36,7 @@ _STUBS = {
         esac
         """,
     "tune_zoo": """
-        trap 'echo "driver told to end" >>"$CALLS"; kill "$held"; exit 130' TERM
+        trap 'echo "driver told to end" >>"$CALLS"; kill "$held"; exit "$ON_TERM"' TERM
         /bin/sleep 600 & held=$!
         file=$RAY_AUTH_TOKEN_PATH
         echo "token $RAY_AUTH_MODE $(stat -c %a "$file") $(wc -c <"$file")" >>"$CALLS"
@@ -67,6 +68,7 @@ class Job:
             "CALLS": str(self.calls_file),
             "NODES": str(folder / "nodes"),
             "DRIVER": driver,
+            "ON_TERM": "130",
             "HEAD_STARTS": "yes",
             "HEALTHY": "yes",
             "WORKERS_JOIN": "yes",
@@ -103,9 +105,13 @@ class Job:
 
     def ended(self) -> int:
         """Wait for the end, and see that nothing is left behind: no process, no token, no folder."""
-        output, _ = self.process.communicate(timeout=120)
-        left = _processes_of(self.process.pid)
-        assert not left, (left, output)
+        try:
+            output, _ = self.process.communicate(timeout=120)
+            left = _processes_of(self.process.pid)
+            assert not left, (left, output)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         assert list(self.home.iterdir()) == []
         return self.process.returncode
 

@@ -80,16 +80,17 @@ def test_near_the_time_limit_the_driver_is_told_to_end_and_the_job_goes_back(tmp
     assert job.calls()[-1].startswith(REQUEUED)
 
 
-def test_a_cancelled_job_ends_its_driver_and_does_not_come_back(tmp_path: Path) -> None:
-    job = Job(tmp_path).when("tune_zoo").tell(signal.SIGTERM)
-    assert job.ended() == 130
+@pytest.mark.parametrize("code", [130, 1])
+def test_a_cancelled_job_ends_its_driver_and_does_not_come_back(tmp_path: Path, code: int) -> None:
+    job = Job(tmp_path, ON_TERM=str(code)).when("tune_zoo").tell(signal.SIGTERM)
+    assert job.ended() == code
     assert job.calls_of("driver told to end")
     assert job.calls_of(REQUEUED) == []
 
 
 def test_a_time_limit_before_ray_is_up_starts_no_driver(tmp_path: Path) -> None:
     job = Job(tmp_path, HEALTHY="no").when("ray start").tell(signal.SIGUSR1)
-    job.ended()
+    assert job.ended() == 130
     assert job.calls_of("tune_zoo") == []
     assert job.calls_of(REQUEUED)
 

@@ -66,7 +66,7 @@ def test_what_is_no_address_is_not_copied(tmp_path: Path) -> None:
 def test_an_address_that_is_no_run(s3: str) -> None:
     with pytest.raises(StoreError, match=f"{s3} is not the results folder of a run"), local_copy(s3):
         pass
-    with pytest.raises(StoreError, match="s3://missing/a cannot be read: .*bucket"), local_copy("s3://missing/a"):
+    with pytest.raises(StoreError, match=r"s3://missing/a cannot be read: .*bucket"), local_copy("s3://missing/a"):
         pass
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from tune_zoo.claim import claim, mark
 from tune_zoo.plan import Plan
@@ -52,11 +53,17 @@ def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Trackers, sho
         ClusterError: If trials cannot be placed, before anything is written; or if a node is not fit for them.
         StoreError: If the results are another space's, held by another run, or cannot be written.
     """
-    specs = list(plan.trials)
-    first = place(plan.space.resources, specs, max_concurrent=terms.max_concurrent, grows=not terms.embedded)
+    placed = partial(
+        place,
+        plan.space.resources,
+        list(plan.trials),
+        max_concurrent=terms.max_concurrent,
+        grows=not terms.embedded,
+    )
+    placed()  # before anything is written
     claim(storage, plan.space)
     gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
-    placement = replace(first, gpu_bytes=gpu_bytes)
+    placement = placed(gpu_bytes=gpu_bytes)
     with storage.sole_run() as hold:
         store = RecordStore(storage)
         search = make_search(plan, finished_trials(store.frame()))

@@ -52,17 +52,17 @@ def look_at_nodes(storage: Storage) -> float | None:
     finally:
         with contextlib.suppress(OSError):
             storage.delete(mark)
-    if blind := [f"{node} ({look.trouble})" for node, look in looks.items() if look.trouble]:
+    if blind := [f"{node} ({look.trouble})" for node, look in looks if look.trouble]:
         raise ClusterError(
             f"{storage.address} is not seen on {', '.join(blind)}; give an --out that all nodes read and write: "
             "a file system that they share, or an address such as s3://bucket/runs/a"
         )
-    for node, look in looks.items():
+    for node, look in looks:
         if look.identity != identity():
             raise ClusterError(
                 f"{node} has {look.identity}, and this driver {identity()}; install the same there, or add --ship"
             )
-    return min((look.gpu_bytes for look in looks.values() if look.gpu_bytes), default=None)
+    return min((look.gpu_bytes for _, look in looks if look.gpu_bytes), default=None)
 
 
 def look_here(storage: Storage) -> float | None:
@@ -79,26 +79,41 @@ def look_here(storage: Storage) -> float | None:
     return _gpu_bytes()
 
 
-def _looks(out: str, mark: str) -> dict[str, Look]:
-    """Return what each node tells, by its name."""
-    nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+def _looks(out: str, mark: str) -> list[tuple[str, Look]]:
+    """Return what each node tells, after its name; several nodes of one machine have the same."""
     look = ray.remote(num_cpus=0, max_retries=0)(look_from_here)
-    asked: dict[str, Any] = {
-        f"node {node['NodeManagerHostname']} ({node['NodeManagerAddress']})": look.options(
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-        ).remote(out, mark)
-        for node in nodes
+    asked = [
+        (node, look.options(scheduling_strategy=_on(node)).remote(out, mark))
+        for node in _alive()
         if node["Resources"].get("CPU")
-    }
-    return {node: _answer(node, told) for node, told in asked.items()}
+    ]
+    answers = [(_name(node), _answer(node, told)) for node, told in asked]
+    return [(name, answer) for name, answer in answers if answer is not None]
 
 
-def _answer(node: str, told: Any) -> Look:
+def _alive() -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+
+
+def _on(node: dict[str, Any]) -> NodeAffinitySchedulingStrategy:
+    return NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+
+
+def _name(node: dict[str, Any]) -> str:
+    return f"node {node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+
+
+def _answer(node: dict[str, Any], told: Any) -> Look | None:
+    """Return what a node tells; None if it is gone meanwhile, which is no reason not to begin on the others."""
     try:
         look: Look = ray.get(told, timeout=_LOOK_WITHIN_S)
     except RayError as error:
+        if node["NodeID"] not in [one["NodeID"] for one in _alive()]:
+            return None
         last = (str(error).strip() or "it gave no reason").splitlines()[-1]
-        raise ClusterError(f"{node} cannot run tune_zoo: {last}; install tune_zoo there, or add --ship") from None
+        raise ClusterError(
+            f"{_name(node)} cannot run tune_zoo: {last}; install tune_zoo there, or add --ship"
+        ) from None
     return look
 
 

@@ -89,9 +89,10 @@ def place(
     slots = [_slots(nodes, Need(cpus=resources.cpus, gpus=share)) for share in shares]
     if 0 in slots:
         share = shares[slots.index(0)]
-        largest = ", ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes)
+        kinds = {f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs": None for node in nodes}
+        there = ", ".join(kinds)
         raise ClusterError(
-            f"no node can hold a trial of {resources.cpus:g} CPUs and {share:g} GPUs (nodes have: {largest}); "
+            f"no node can hold a trial of {resources.cpus:g} CPUs and {share:g} GPUs (nodes have: {there}); "
             "lower resources.cpus or resources.gpus in the space, or connect to a larger cluster"
         )
     most = max(slots)

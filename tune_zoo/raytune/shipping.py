@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from tune_zoo.errors import ClusterError
 
 _PACKAGES = ("tune_zoo", "analysis", "search_spaces")
 _IN_A_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+_STANDARD_LIBRARY = Path(os.__file__).parent
 
 
 @contextmanager
@@ -48,23 +48,32 @@ def shipped(mixers: Iterable[str], *, ship: bool) -> Iterator[dict[str, Any] | N
 
 def _is_ours(name: str) -> bool:
     """Whether a module is a file of the user's own, neither installed nor of Python itself."""
-    origin = _origin(name)
-    installed = [Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib", "stdlib")]
-    return origin is not None and not any(place in origin.parents for place in installed)
+    origins = _origins(name)
+    return bool(origins) and not any(_is_installed(origin) for origin in origins)
 
 
-def _origin(name: str) -> Path | None:
+def _is_installed(path: Path) -> bool:
+    return bool({"site-packages", "dist-packages"} & set(path.parts)) or _STANDARD_LIBRARY in path.parents
+
+
+def _origins(name: str) -> list[Path]:
+    """Return the file of a module or the folder of a package; a package without __init__.py may have several."""
     spec = importlib.util.find_spec(name)
-    return Path(spec.origin) if spec and spec.origin and spec.has_location else None
+    if spec is None:
+        return []
+    if spec.submodule_search_locations is not None:
+        return [Path(folder) for folder in spec.submodule_search_locations]
+    return [Path(spec.origin)] if spec.origin and spec.has_location else []
 
 
 def _copy(name: str, folder: Path, *, siblings: bool = False) -> None:
-    origin = _origin(name)
-    if origin is None:
+    origins = _origins(name)
+    if not origins:
         raise ClusterError(f"--ship needs the files of '{name}', and it has none; leave --ship out")
-    if origin.name == "__init__.py":
-        ignore = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(origin.parent, folder / name, ignore=ignore, dirs_exist_ok=True)
-        return
-    for path in sorted(origin.parent.glob("*.py")) if siblings else [origin]:
-        shutil.copy(path, folder / path.name)
+    for origin in origins:
+        if origin.is_dir():
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(origin, folder / name, ignore=ignore, dirs_exist_ok=True)
+        else:
+            for path in {origin, *(origin.parent.glob("*.py") if siblings else ())}:
+                shutil.copy(path, folder / path.name)

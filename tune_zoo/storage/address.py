@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,7 +16,7 @@ _BY_PYARROW = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 
 def is_address(out: str) -> bool:
     """Whether a text is an address, such as `s3://bucket/runs/a`, and not a path."""
-    return "://" in out and not out.startswith("file://")
+    return re.match(r"[A-Za-z][\w+.:-]*://", out) is not None and not out.startswith("file://")
 
 
 def storage_at(out: str | Path | Storage) -> Storage:

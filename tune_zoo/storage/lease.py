@@ -1,10 +1,12 @@
 """One run at a time where there are no locks: an object that a run writes anew as long as it lives.
 
-Every run has one, `runs/ID.json`, first marked as waiting, then as holding. One that does not change for a while
-is a dead run's; so clocks that differ from machine to machine play no part. A run waits for those that hold or
-whose names come first, marks its own as holding, and looks again: if one has come meanwhile whose name comes
-first, it goes back to waiting. So of two that begin at the same moment each sees the other, and one holds. Records
-are safe all the same: no run ever deletes a table that it has not read.
+Every run has one, `runs/ID.json`, and waits until none is ahead: that claims the place or holds it, or waits as
+this one does and has a name that comes first. Then it marks its own as claiming and looks again: if one has come
+meanwhile whose name comes first, it goes back to waiting, else it holds. So of several that begin at the same
+moment exactly one holds: no two miss each other, and the one that comes first gives way to none but a holder.
+
+An object that does not change for a while is a dead run's, and the next deletes it; so clocks that differ from
+machine to machine play no part. Records are safe all the same: no run ever deletes a table that it has not read.
 """
 
 from __future__ import annotations
@@ -72,10 +74,11 @@ class Lease(Hold):
     def _acquire(self) -> None:
         while True:
             self._await_those_ahead()
-            self._tell("holding")
+            self._tell("claiming")
             if not any(name < self._id for name in self._others()):
-                return
-            self._tell("waiting")  # both would stay, or both give way, if this one did not
+                break
+            self._tell("waiting")
+        self._tell("holding")
 
     def _await_those_ahead(self) -> None:
         """Wait until no run is ahead: one that is seen to be alive is an error, one that is dead loses its object.
@@ -93,6 +96,8 @@ class Lease(Hold):
                 first, deadline = seen.setdefault(name, (told, time.monotonic() + _DEAD_AFTER_S))
                 if _is_dead(told) or (told == first and looked > deadline):
                     self._storage.delete(f"{_FOLDER}/{name}")
+                elif told != first and not (name < self._id or told.get("state") == "holding"):
+                    del seen[name]  # it may yet give way
                 elif told != first:
                     raise StoreError(
                         f"another run is writing to {self._storage.address} ({_words(told)}); wait for it, or "

@@ -110,7 +110,7 @@ class LocalStorage(Storage):
             path = self.folder / name
             if path.exists() and not path.is_dir():
                 warnings.warn(
-                    f"{name} in {self.address} must be a folder, and held something foreign; set aside as "
+                    f"{name} in {self.address} must be a folder, and was something torn or foreign; set aside as "
                     f"{self.set_aside(name)}",
                     stacklevel=2,
                 )

@@ -1,0 +1,78 @@
+"""Nodes that die, leave and join in mid-run."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from driving import wait_until
+from faults import EVERY, STEPS, Run, Tally, assert_complete, ended, finished, gone
+from local_cluster import LocalCluster
+
+pytest_plugins = ["cluster_fixtures"]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+
+def test_the_trial_of_a_killed_node_goes_on_elsewhere_from_its_checkpoint(
+    cluster: LocalCluster, start_on: Run, tally: Tally, undisturbed: Path, tmp_path: Path
+) -> None:
+    cluster.add_node("mortal")
+    out = tmp_path / "out"
+    run = start_on(out)
+    hit = tally.wait_for_a_trial_amid("mortal", run)
+    before = finished(out)
+    cluster.kill_raylet("mortal")
+    ended(run, code=0)
+    assert_complete(out, undisturbed, before)
+    assert tally.on("mortal")[hit] >= 3 * EVERY
+    assert tally.on("steady")[hit] > 0
+    assert tally.by_trial()[hit] <= STEPS + EVERY, "it was trained anew"
+    assert all(steps == STEPS for size, steps in tally.by_trial().items() if size != hit)
+    gone(cluster.trainers)
+
+
+def test_the_trial_of_a_killed_worker_goes_on_from_its_checkpoint(
+    cluster: LocalCluster, start_on: Run, tally: Tally, undisturbed: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    run = start_on(out)
+    hit = tally.wait_for_a_trial_amid("steady", run)
+    before = finished(out)
+    (worker,) = {step.pid for step in tally.steps() if step.size == hit}
+    os.kill(worker, signal.SIGKILL)
+    ended(run, code=0)
+    assert_complete(out, undisturbed, before)
+    assert len({step.pid for step in tally.steps() if step.size == hit}) == 2
+    assert STEPS <= tally.by_trial()[hit] <= STEPS + EVERY, "it was trained anew"
+    gone(cluster.trainers)
+
+
+def test_a_node_that_joins_in_mid_run_is_used(
+    cluster: LocalCluster, start_on: Run, tally: Tally, undisturbed: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    run = start_on(out)
+    tally.wait_for_a_trial_amid("steady", run)
+    cluster.add_node("late")
+    ended(run, code=0)
+    assert_complete(out, undisturbed)
+    assert tally.on("late")
+    assert set(tally.by_trial().values()) == {STEPS}
+
+
+def test_a_node_that_is_drained_in_mid_run_loses_nothing(
+    cluster: LocalCluster, start_on: Run, tally: Tally, undisturbed: Path, tmp_path: Path
+) -> None:
+    cluster.add_node("leaving")
+    out = tmp_path / "out"
+    run = start_on(out)
+    tally.wait_for_a_trial_amid("leaving", run)
+    cluster.drain("leaving", seconds=2)
+    wait_until(cluster.nodes["leaving"].trainers, seconds=120)
+    before = finished(out)
+    started_there = set(tally.on("leaving"))
+    ended(run, code=0)
+    assert_complete(out, undisturbed, before)
+    assert set(tally.on("leaving")) == started_there, "a drained node was given another trial"
