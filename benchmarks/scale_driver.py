@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tune_zoo.claim import claim
+from running import run
+
 from tune_zoo.raytune.environment import importable_by_workers, quiet
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Progress, Status, TrialResult
-from tune_zoo.search.grid import GridSweep
 from tune_zoo.search_space import SearchSpace
-from tune_zoo.store import RecordStore
 
 Training = Generator[Progress, None, TrialResult]
 SETTLES_S = 3.0
@@ -75,11 +74,9 @@ def after(training: Training, folder: Path, workers: int) -> Training:
 
 def drive(folder: Path, *, trials: int, workers: int) -> None:
     """Run the trials on an embedded Ray; the body of the driver's process."""
-    quiet()
+    quiet(embedded=True)
     importable_by_workers(Path(__file__).parent)
-    from tune_zoo.raytune.session import Placement, connected  # noqa: PLC0415
-
-    from tune_zoo.raytune import run  # noqa: PLC0415  (imports ray)
+    from tune_zoo.raytune import run as raytune_run  # noqa: PLC0415  (imports ray)
     from tune_zoo.raytune.trainable import RecallTrial  # noqa: PLC0415
 
     class Untrained(RecallTrial):
@@ -93,8 +90,5 @@ def drive(folder: Path, *, trials: int, workers: int) -> None:
             super()._take(config)
             self._training = untrained()
 
-    plan = resolved_plan(space(trials))
-    claim(folder, plan.space)
-    placement = Placement(cpus=1.0, gpus=0.0, slots=workers)
-    with connected(None, num_cpus=workers), mock.patch.object(run, "RecallTrial", Untrained):
-        run.run_search(GridSweep(plan), RecordStore(folder), placement, timeout_s=None, on_change=lambda: None)
+    with mock.patch.object(raytune_run, "RecallTrial", Untrained):
+        run(resolved_plan(space(trials)), folder, workers=workers)

@@ -124,8 +124,9 @@ def verdict(found: Sequence[Window]) -> str:
     second, last = found[1], found[-1]
     growth = 1000 * (last.memory - found[0].memory) / (last.last - found[0].last)
     tenth = f"{last.last - last.first:,} trials"
+    rate, cpu = last.rate / second.rate, last.cpu_ms / second.cpu_ms
     return (
-        f"The last {tenth} ran at {last.rate / second.rate:.2f} of the rate of the second {tenth}, and took the driver "
-        f"{last.cpu_ms / second.cpu_ms:.2f}\nof its processor time. After the first {tenth} memory grew by "
-        f"{growth:.1f} kB a trial, {100 * (last.memory / found[0].memory - 1):.1f} % in all."
+        f"The last {tenth} ran at {rate:.2f} of the rate of the second {tenth}, and took {cpu:.2f} of\nthe driver's "
+        f"processor time. After the first {tenth} memory grew by {growth:.1f} kB a trial, "
+        f"{100 * (last.memory / found[0].memory - 1):.1f} % in all."
     )

@@ -119,7 +119,7 @@ def s3_server() -> Iterator[str]:
 
 @pytest.fixture
 def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An address in a fresh bucket. A test that also takes `call` takes this one first: `call` copies the environment."""
+    """An address in a fresh bucket. A test takes it before `call`, which copies the environment."""
     for name, value in {
         "AWS_ACCESS_KEY_ID": "key",
         "AWS_SECRET_ACCESS_KEY": "secret",

@@ -30,6 +30,7 @@ def run(tmp_path: Path) -> Path:
     leave_record(folder, record(2))
     mark(folder, SearchSpace.model_validate(SPACE))
     (folder / ".lock").touch()
+    (folder / "records-1.jsonl").touch()  # as a run in an object store leaves its table
     return folder
 
 
@@ -38,7 +39,18 @@ def contents(folder: Path) -> dict[Path, bytes]:
 
 
 @pytest.mark.parametrize(
-    "to", ["records.jsonl", "space.json", ".lock", "records", "records/new.csv", "records/../records.jsonl"]
+    "to",
+    [
+        "records.jsonl",
+        "records-1.jsonl",
+        "logs/a.csv",
+        "checkpoints/a.csv",
+        "space.json",
+        ".lock",
+        "records",
+        "records/new.csv",
+        "records/../records.jsonl",
+    ],
 )
 def test_an_export_replaces_nothing_that_the_run_keeps(call: Any, run: Path, to: str) -> None:
     before = contents(run)
@@ -69,7 +81,7 @@ def test_a_lock_that_one_may_not_take_tells_nothing(call: Any, run: Path, monkey
     monkeypatch.setattr(FileLock, "acquire", refuse)
     code, out, _ = call("status", run)
     assert code == 0
-    assert f"Whether a run is writing here cannot be told ({run}/.lock: Permission denied)." in out
+    assert f"Whether a run is writing here cannot be told ({run}: Permission denied)." in out
 
 
 def shown(lengths: int, *, mixer: str, width: int) -> str:

@@ -117,10 +117,10 @@ def test_status_of_an_unfinished_run(call: Any, space_file: Any, tmp_path: Path)
 
 
 def test_status_sees_a_run_at_work(call: Any, space_file: Any, tmp_path: Path) -> None:
-    from tune_zoo.claim import sole_run
+    from tune_zoo.storage.address import storage_at
 
     a_run(tmp_path / "out", space_file, done=0)
-    with sole_run(tmp_path / "out"):
+    with storage_at(tmp_path / "out").sole_run():
         assert "A run is writing here now." in call("status", tmp_path / "out")[1]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import leave_record
 from ray_runs import run
 
 from tune_zoo.errors import StoreError
@@ -14,8 +16,10 @@ from tune_zoo.record import PLACE_COLUMNS, make_record
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.space_file import load_space
-from tune_zoo.store import RecordStore, read_records, write_record
+from tune_zoo.storage.local import LocalStorage
+from tune_zoo.store import read_records
 from tune_zoo.trainer import train
+from tune_zoo.trial_files import read_log
 
 pytestmark = pytest.mark.ray
 
@@ -51,7 +55,7 @@ def test_only_what_is_missing_runs(local_ray: None, plan: Plan, tmp_path: Path) 
     specs = list(plan.trials)
     for spec in specs[1:]:
         done = TrialResult(status=Status.UNSOLVED, message="earlier", accuracy=0.1)
-        write_record(tmp_path, make_record(spec, done, num_threads=1))
+        leave_record(tmp_path, make_record(spec, done, num_threads=1))
     run(plan, tmp_path)
     records = read_records(tmp_path).set_index("trial_id")
     assert records.loc[specs[0].trial_id, "message"] != "earlier"
@@ -94,16 +98,17 @@ def test_a_trial_whose_worker_dies_is_a_record_too(
         assert ended
         assert dict(records["status"]) == {"dying": "error", "long_conv": "unsolved"}
         assert "its worker or node died" in records.loc["dying", "message"]
+        assert "worker process has died" in read_log(LocalStorage(tmp_path), records.loc["dying", "trial_id"])
     assert len((tmp_path / "records.jsonl").read_text().splitlines()) == 3
 
 
 def test_a_folder_that_can_no_longer_be_written_ends_the_run(
     local_ray: None, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(store: RecordStore, rows: object) -> None:
-        raise StoreError("no space left")
+    def full(storage: LocalStorage, table: str, lines: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(RecordStore, "_append", full)
-    with pytest.raises(StoreError, match="no space left"):
+    monkeypatch.setattr(LocalStorage, "append", full)
+    with pytest.raises(StoreError, match=r"No space left on device; mend that and run the same command again"):
         run(plan, tmp_path)
     assert list((tmp_path / "records").glob("[!.]*.json"))  # what finished waits for the next run

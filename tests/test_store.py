@@ -197,6 +197,7 @@ def test_a_table_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise PermissionError(13, "Permission denied")
 
     leave_record(tmp_path, record())
+    RecordStore(tmp_path)
     monkeypatch.setattr(Path, "read_bytes", refuse)
     for read, words in ((RecordStore, "read or written"), (read_records, "read")):
         with pytest.raises(StoreError, match=rf"cannot be {words}: Permission denied; mend that"):

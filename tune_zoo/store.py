@@ -102,8 +102,9 @@ class RecordStore:
             for name in map(file_of, foreign):
                 self._set_aside(name)
             row = rows.get(trial_id)
-            if row is None or not self._add(row):
+            if row is None or not self._is_new(row):
                 return None
+            self._add(row)
             self._waiting[trial_id] = row
             # A lost trial may run again at once, and its next record would take the place of this one.
             if len(self._waiting) >= _COMPACT_AT or not is_final(row):
@@ -137,8 +138,10 @@ class RecordStore:
         for trial_id in foreign:
             self._set_aside(file_of(trial_id))
         self._waiting.update(rows)
-        new = [row for row in rows.values() if self._add(row)]
+        new = [row for row in rows.values() if self._is_new(row)]
         self._compact()
+        for row in new:
+            self._add(row)
         return new
 
     def _compact(self) -> None:
@@ -156,19 +159,16 @@ class RecordStore:
     def _delete(self, trial_id: str) -> None:
         patiently(lambda: self.storage.delete(file_of(trial_id)))
 
-    def _add(self, row: Row) -> bool:
-        """Keep a record, and return whether it is new.
+    def _is_new(self, row: Row) -> bool:
+        return _run(row) not in self._known and json.dumps(row).encode() != self._rows.get(row["trial_id"])
 
-        A later one replaces a lost one, and a final one stays.
-        """
-        trial_id, text = row["trial_id"], json.dumps(row).encode()
-        if text == self._rows.get(trial_id) or _run(row) in self._known:
-            return False
+    def _add(self, row: Row) -> None:
+        """Keep a record: a later one replaces a lost one, and a final one stays."""
+        trial_id = row["trial_id"]
         if trial_id not in self._final:
-            self._rows[trial_id] = text
+            self._rows[trial_id] = json.dumps(row).encode()
         if is_final(row):
             self._final.add(trial_id)
-        return True
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -187,7 +187,7 @@ class RecordStore:
         torn = {}
         for table, text in zip(tables, in_parallel(self._text, tables), strict=True):
             lines = [(line, parse(line)) for line in text.splitlines()]
-            for row in (row for _, row in lines if row is not None):
+            for row in (row for _, row in lines if row is not None and self._is_new(row)):
                 self._add(row)
                 self._known.add(_run(row))
             kept = [line for line, row in lines if row is not None]

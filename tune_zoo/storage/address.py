@@ -48,6 +48,12 @@ def _by_address(address: str) -> Storage:
         raise StoreError(
             f"an address must name a place inside a bucket, such as {scheme}://bucket/runs/a, got '{address}'"
         )
+    if ":" in bare.partition("/")[0].rpartition("@")[0]:
+        # An address is printed, written into reports and sent to workers.
+        raise StoreError(
+            f"an address must hold no credentials, got some before '@' in one of {scheme}://; give them in the "
+            "environment of every node, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        )
     try:
         if scheme in _BY_PYARROW:
             filesystem, path = fs.FileSystem.from_uri(address)
