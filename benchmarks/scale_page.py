@@ -73,8 +73,9 @@ every run. The driver is a process of its own, looked at every {every:g} s.
 
 {table}
 
-Memory: {memory}. The fullest folder among the results held {entries} files and folders at most, and the driver
-{descriptors} open files. From the last record to the end of the process, Ray's end included: {ending:.0f} s.
+Memory: {memory}.
+The fullest folder of results held {entries} files and folders at most, and the driver {descriptors} open files.
+From the last record to the end of the process, Ray's end included: {ending:.0f} s.
 
 `tune_zoo status` on the {total} records takes {status:.1f} s, the start of Python included; reading them alone
 takes {read:.1f} s.
@@ -126,7 +127,7 @@ def verdict(found: Sequence[Window]) -> str:
     tenth = f"{last.last - last.first:,} trials"
     rate, cpu = last.rate / second.rate, last.cpu_ms / second.cpu_ms
     return (
-        f"The last {tenth} ran at {rate:.2f} of the rate of the second {tenth}, and took {cpu:.2f} of\nthe driver's "
-        f"processor time. After the first {tenth} memory grew by {growth:.1f} kB a trial, "
+        f"The last {tenth} ran at {rate:.2f} of the rate of the second {tenth}, and took {cpu:.2f} of\nthe "
+        f"driver's processor time. After the first {tenth} memory grew by {growth:.1f} kB a trial, "
         f"{100 * (last.memory / found[0].memory - 1):.1f} % in all."
     )

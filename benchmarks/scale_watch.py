@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ class Sample:
 
     Attributes:
         seconds: Since the first look.
-        trials: Records in the table.
+        trials: Records that the results folder holds.
         memory: Resident memory of the driver in MB.
         cpu_s: Processor time the driver has taken, in seconds.
         descriptors: Files the driver holds open.
@@ -45,7 +46,7 @@ class Watch:
         self._process = Path("/proc", str(pid))
         self._folder = folder
         self._began = time.monotonic()
-        self._lines = 0
+        self._in_table: set[str] = set()
         self._read = 0  # bytes of the table
 
     def look(self) -> None:
@@ -65,10 +66,13 @@ class Watch:
             )
 
     def _trials(self) -> int:
-        """Count the lines of the table, reading only what is new."""
+        """Count the records among the workers' files and in the table, of which only what is new is read."""
+        waiting = {
+            path.stem for path in self._folder.glob("records/[!.]*.json")
+        }  # first: they move into the table
         with contextlib.suppress(FileNotFoundError), (self._folder / "records.jsonl").open("rb") as table:
             table.seek(self._read)
-            new = table.read()
-            self._lines += new.count(b"\n")
-            self._read += len(new)
-        return self._lines
+            whole = table.read().rpartition(b"\n")[0]
+            self._read += len(whole) + 1 if whole else 0
+            self._in_table.update(json.loads(line)["trial_id"] for line in whole.splitlines())
+        return len(self._in_table | waiting)

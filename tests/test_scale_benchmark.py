@@ -68,17 +68,19 @@ def test_a_space_has_as_many_trials_as_were_asked_for() -> None:
         space(1500)
 
 
-def test_a_watch_sees_this_process_and_the_table_grow(tmp_path: Path) -> None:
+def test_a_watch_counts_a_record_once_while_it_moves_into_the_table(tmp_path: Path) -> None:
     from scale_watch import Watch
 
     watch = Watch(os.getpid(), tmp_path)
     watch.look()
-    (tmp_path / "records.jsonl").write_text("{}\n{}\n")
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "b.json").write_text("{}")
+    (tmp_path / "records.jsonl").write_text('{"trial_id": "a"}\n{"trial_id": "b"}\n{"trial_')
     watch.look()
     assert [sample.trials for sample in watch.samples] == [0, 2]
     assert watch.samples[1].memory > 1.0
     assert watch.samples[1].cpu_s > 0.0
-    assert watch.samples[1].entries == 1
+    assert watch.samples[1].entries == 2
 
 
 @pytest.mark.kills

@@ -24,7 +24,7 @@ OPTIONS = AshaOptions(grace_steps=100, reduction_factor=2.0)
 
 def fake(name: str, **changes: Any) -> Any:
     config = {"spec": trial(**changes).model_dump_json()}
-    return SimpleNamespace(trial_id=name, config=config, get_error=lambda: RuntimeError("lost its node"))
+    return SimpleNamespace(trial_id=name, config=config, error_file="nowhere")
 
 
 def decisions(scheduler: Any, trials: list[Any], accuracies: list[float], steps: int) -> list[str]:
@@ -50,7 +50,8 @@ def test_the_worse_trials_of_a_cell_are_stopped_from_the_grace_on() -> None:
     assert decisions(scheduler, trials, [0.5, 0.4, 0.6, 0.1], 100) == ["CONTINUE", "STOP", "CONTINUE", "STOP"]
     assert scheduler.stopped == {"1", "3"}
     for one in trials:
-        scheduler.on_trial_complete(None, one, {"steps": 100, "accuracy": 0.1, "done": True})
+        nothing_held = SimpleNamespace(get_trials=list)
+        scheduler.on_trial_complete(nothing_held, one, {"steps": 100, "accuracy": 0.1, "done": True})
     assert not scheduler._running
 
 
@@ -69,9 +70,11 @@ def test_a_trial_at_its_threshold_or_the_end_of_its_budget_is_left_to_its_test()
     assert decisions(late, trials, [0.9, 0.8], 300) == ["CONTINUE"] * 2
 
 
-def test_failed_and_removed_trials_are_let_go() -> None:
+def test_failed_and_removed_trials_are_let_go(tmp_path: Path) -> None:
     trials = [fake("one"), fake("other")]
     scheduler = added(trials)
+    trials[0].error_file = tmp_path / "error.txt"
+    trials[0].error_file.write_text("lost its node")
     scheduler.on_trial_error(None, trials[0])
     scheduler.on_trial_remove(None, trials[1])
     assert not scheduler._running
@@ -127,3 +130,22 @@ def test_a_run_with_asha_ends_and_runs_nothing_again(local_ray: None, plan: Plan
     given_up = records[records["status"] == "given up"]
     assert set(given_up["steps"]) == {10}
     assert given_up["accuracy"].isna().all()
+
+
+@pytest.mark.ray
+def test_ray_lets_go_of_the_trials_that_ended(
+    local_ray: None, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tune_zoo.raytune import scheduler as module
+
+    held, forget = [], module.forget_finished
+
+    def counted(tune_controller: Any) -> None:
+        forget(tune_controller)
+        held.append(len(tune_controller.get_trials()))
+        assert not any(trial.is_finished() for trial in tune_controller.get_trials())
+
+    monkeypatch.setattr(module, "forget_finished", counted)
+    run(plan, tmp_path)
+    assert len(held) == len(list(plan.trials)) >= 8
+    assert max(held) <= 4  # those that run or wait, and never all that ever were

@@ -90,16 +90,16 @@ def _check_batch_sizes(space: SearchSpace) -> None:
 def _cells(space: SearchSpace, mixer: MixerEntry) -> Iterator[Cell]:
     axes = _axes(space, mixer)
     tuned = space.tuned.replaced(mixer.tuned)
-    for (seq_len, num_kv_pairs), d_model, seed in itertools.product(axes.lengths, axes.d_model, axes.seed):
-        base = TrialSpec(
-            task=_task(space, mixer, seq_len=seq_len, num_kv_pairs=num_kv_pairs),
-            model=_model(space, mixer, d_model=d_model),
-            optimizer=OptimizerSpec.model_validate({**space.optimizer.model_dump(), "learning_rate": 1.0}),
-            training=_training(space, mixer, seq_len),
-            seed=seed,
-        )
-        trials = tuple(choice.applied(base) for choice in _choices(tuned))
-        yield Cell(axes=base.cell, trials=trials, flops=flops(trials[0]), tuned=tuned)
+    choices = list(_choices(tuned))
+    optimizer = OptimizerSpec.model_validate({**space.optimizer.model_dump(), "learning_rate": 1.0})
+    models = {d_model: _model(space, mixer, d_model=d_model) for d_model in axes.d_model}
+    for seq_len, num_kv_pairs in axes.lengths:
+        task = _task(space, mixer, seq_len=seq_len, num_kv_pairs=num_kv_pairs)
+        training = _training(space, mixer, seq_len)
+        for d_model, seed in itertools.product(axes.d_model, axes.seed):
+            base = TrialSpec(task=task, model=models[d_model], optimizer=optimizer, training=training, seed=seed)
+            trials = tuple(choice.applied(base) for choice in choices)
+            yield Cell(axes=base.cell, trials=trials, flops=flops(trials[0]), tuned=tuned)
 
 
 def _axes(space: SearchSpace, mixer: MixerEntry) -> Axes:

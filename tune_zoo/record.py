@@ -83,13 +83,14 @@ def flatten(spec: TrialSpec) -> Row:
 
 
 _SINCE_VERSION_2 = ("flops", "asked_for")
+_COLUMNS, _STATUSES = frozenset(COLUMNS), frozenset(Status)
 
 
 def upgraded(value: object) -> object:
     """Return a record of an older schema in the form of this one, what it could not tell yet being None."""
-    if not isinstance(value, Mapping) or set(value) != set(COLUMNS) - set(_SINCE_VERSION_2):
+    if not isinstance(value, Mapping) or value.get("schema_version") != 1:
         return value
-    if value["schema_version"] != 1:
+    if value.keys() != _COLUMNS - set(_SINCE_VERSION_2):
         return value
     return {**value, **dict.fromkeys(_SINCE_VERSION_2), "schema_version": SCHEMA_VERSION}
 
@@ -98,10 +99,10 @@ def is_record(value: object) -> bool:
     """Whether a value is a record of this schema: all columns, a known status, numbers that can be added up."""
     return (
         isinstance(value, Mapping)
-        and set(value) == set(COLUMNS)
+        and value.keys() == _COLUMNS
         and value["schema_version"] == SCHEMA_VERSION
         and all(isinstance(value[column], str) for column in ("trial_id", "status", "finished_at"))
-        and value["status"] in set(Status)
+        and value["status"] in _STATUSES
         # What a trial took is added up; every trial tells it, also one that failed.
         and all(isinstance(value[name], int | float) and 0 <= value[name] < 2**63 for name in ("steps", "seconds"))
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 
-from analysis import Analysis
 from tune_zoo.plan import Cell, Plan
+
+if TYPE_CHECKING:  # its import takes half a second, for scipy.stats
+    from analysis import Analysis
 
 _ANY_WIDTH = 10**6
 """Columns of a console into which every table fits."""

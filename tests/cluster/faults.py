@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ from tune_zoo.store import TABLE, read_records
 STEPS, EVERY = 200, 20
 """Steps of each trial, and steps between its evaluations, each of which leaves a checkpoint."""
 
-PAUSE_S = 0.015
-"""What a step takes at least, so that a trial takes seconds and a kill finds it at work."""
+PAUSE_S = 0.005
+"""What a step takes at least, so that it can be seen where a trial is."""
 
 SPACE: dict[str, Any] = {
     "name": "faults",
@@ -65,19 +66,27 @@ class Tally:
         self.folder = folder
 
     def clear(self) -> None:
-        """Forget them."""
+        """Forget them, and let all nodes go on."""
         for path in self.folder.iterdir():
             path.unlink()
 
     def steps(self) -> list[Step]:
         """Return them, in order for each process."""
         found = []
-        for path in self.folder.iterdir():
+        for path in self.folder.glob("*.log"):
             for line in path.read_text().splitlines():
                 seq_len, d_model, node, at = line.split()
                 size = (int(seq_len), int(d_model))
                 found.append(Step(size=size, node=node, pid=int(path.stem), at=float(at)))
         return found
+
+    def hold(self, node: str) -> None:
+        """Let the trials of a node take no further step."""
+        (self.folder / f"{node}.held").touch()
+
+    def release(self, node: str) -> None:
+        """Let them go on."""
+        (self.folder / f"{node}.held").unlink()
 
     def by_trial(self) -> Counter[Size]:
         """Return how many each trial took."""
@@ -87,15 +96,21 @@ class Tally:
         """Return how many each trial took on a node."""
         return Counter(step.size for step in self.steps() if step.node == node)
 
-    def wait_for_a_trial_amid(self, node: str, run: Driver) -> Size:
-        """Wait until a trial on a node has left checkpoints and has some way to go; returns its size."""
+    def hold_amid(self, node: str, run: Driver) -> Size:
+        """Hold a node once it has a trial with checkpoints and some way to go; returns that trial's size."""
 
         def waiting() -> bool:
             assert run.process.poll() is None, run.process.communicate()[0]
             return not self._amid(node)
 
-        wait_until(waiting, seconds=180)
-        return self._amid(node)[0]
+        wait_until(waiting, seconds=300)
+        self.hold(node)
+        size = self._amid(node)[0]
+        taken = -1
+        while taken != (taken := self.on(node)[size]):
+            time.sleep(0.5)
+        assert taken < STEPS, "it ended meanwhile"
+        return size
 
     def _amid(self, node: str) -> list[Size]:
         return [size for size, steps in self.on(node).items() if 3 * EVERY <= steps <= STEPS - 3 * EVERY]
@@ -159,14 +174,6 @@ def wait_for_records(out: Path | str, count: int, run: Driver, *, seconds: float
 def gone(pids: Callable[[], object], *, seconds: float = 60) -> None:
     """Wait until no process is left."""
     wait_until(pids, seconds=seconds)
-
-
-def alive(pid: int) -> bool:
-    """Whether a process is there, and no mere entry of one that ended."""
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
 
 
 def put(path: Path, data: bytes) -> None:

@@ -46,12 +46,11 @@ class Node:
         """Return those of its processes that hold a trial."""
         return trainers_among(self.processes())
 
-    def one(self, program: str) -> int:
-        """Return the process of one of Ray's programs, such as `raylet` or `gcs_server`."""
-        (pid,) = [
-            pid for pid, command in self.processes().items() if command.split(" ")[0].endswith(f"/{program}")
-        ]
-        return pid
+
+def program_among(processes: Mapping[int, str], program: str) -> int:
+    """Return the one of some processes that is one of Ray's programs, such as `raylet` or `gcs_server`."""
+    (pid,) = [pid for pid, command in processes.items() if command.split(" ")[0].endswith(f"/{program}")]
+    return pid
 
 
 class LocalCluster:
@@ -118,7 +117,7 @@ class LocalCluster:
 
     def kill_raylet(self, name: str) -> None:
         """SIGKILL what makes a node a node; its other processes follow by themselves."""
-        os.kill(self.nodes[name].one("raylet"), signal.SIGKILL)
+        os.kill(program_among(self.nodes[name].processes(), "raylet"), signal.SIGKILL)
 
     def drain(self, name: str, *, seconds: int = 600) -> None:
         """Ask a node to take no more trials, as an autoscaler does before it takes the machine away."""

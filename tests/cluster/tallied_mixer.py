@@ -19,8 +19,10 @@ class Tallied(LongConv):
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         if self.training and self.layer_idx == 0:
-            node = os.environ.get(NODE, "embedded")
-            with (Path(os.environ[FOLDER]) / f"{os.getpid()}.log").open("a") as file:
+            node, folder = os.environ.get(NODE, "embedded"), Path(os.environ[FOLDER])
+            with (folder / f"{os.getpid()}.log").open("a") as file:
                 file.write(f"{self.seq_len} {self.d_model} {node} {time.time()}\n")
             time.sleep(float(os.environ.get(PAUSE_S, "0")))
+            while (folder / f"{node}.held").exists():
+                time.sleep(0.05)
         return super().forward(x_BLD)

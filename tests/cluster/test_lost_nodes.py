@@ -21,7 +21,7 @@ def test_the_trial_of_a_killed_node_goes_on_elsewhere_from_its_checkpoint(
     cluster.add_node("mortal")
     out = tmp_path / "out"
     run = start_on(out)
-    hit = tally.wait_for_a_trial_amid("mortal", run)
+    hit = tally.hold_amid("mortal", run)
     before = finished(out)
     cluster.kill_raylet("mortal")
     ended(run, code=0)
@@ -38,10 +38,11 @@ def test_the_trial_of_a_killed_worker_goes_on_from_its_checkpoint(
 ) -> None:
     out = tmp_path / "out"
     run = start_on(out)
-    hit = tally.wait_for_a_trial_amid("steady", run)
+    hit = tally.hold_amid("steady", run)
     before = finished(out)
     (worker,) = {step.pid for step in tally.steps() if step.size == hit}
     os.kill(worker, signal.SIGKILL)
+    tally.release("steady")
     ended(run, code=0)
     assert_complete(out, undisturbed, before)
     assert len({step.pid for step in tally.steps() if step.size == hit}) == 2
@@ -54,11 +55,12 @@ def test_a_node_that_joins_in_mid_run_is_used(
 ) -> None:
     out = tmp_path / "out"
     run = start_on(out)
-    tally.wait_for_a_trial_amid("steady", run)
+    tally.hold_amid("steady", run)
     cluster.add_node("late")
+    wait_until(lambda: not tally.on("late"), seconds=180)
+    tally.release("steady")
     ended(run, code=0)
     assert_complete(out, undisturbed)
-    assert tally.on("late")
     assert set(tally.by_trial().values()) == {STEPS}
 
 
@@ -68,8 +70,9 @@ def test_a_node_that_is_drained_in_mid_run_loses_nothing(
     cluster.add_node("leaving")
     out = tmp_path / "out"
     run = start_on(out)
-    tally.wait_for_a_trial_amid("leaving", run)
+    tally.hold_amid("leaving", run)
     cluster.drain("leaving", seconds=2)
+    tally.release("leaving")
     wait_until(cluster.nodes["leaving"].trainers, seconds=120)
     before = finished(out)
     started_there = set(tally.on("leaving"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pandas as pd
 from rich.console import Console, Group, RenderableType
@@ -33,7 +35,19 @@ def status(out: Out, console: Console) -> None:
         StoreError: If the folder is no run's.
     """
     storage = storage_at(out)
-    console.print(_standing(plan_of(storage), storage, console)[0], soft_wrap=True)
+    with _no_garbage():
+        shown, _ = _standing(plan_of(storage), storage, console)
+    console.print(shown, soft_wrap=True)
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Look for no garbage: a look ends before any could matter, and ten thousand records are a lot to search."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def watch(

@@ -10,11 +10,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from ray import tune
 from ray.tune.experiment import Trial
+from ray.tune.progress_reporter import TrialProgressCallback
 
 from tune_zoo.identity import identity
 from tune_zoo.raytune.ledger import Running
@@ -107,11 +109,21 @@ def _resources(config: dict[str, Any]) -> tune.PlacementGroupFactory:
     return tune.PlacementGroupFactory([{"CPU": config["cpus"], "GPU": config["gpus"]}])
 
 
-class _Starts(tune.Callback):
-    """Tells the searcher which trials found room; Ray Tune's own searchers never ask."""
+class _Starts(TrialProgressCallback):
+    """Tells the searcher which trials found room; Ray Tune's own searchers never ask.
+
+    It stands in for Ray's printer of progress, which remembers every trial though it prints nothing.
+    """
 
     def __init__(self, searcher: RecordedSearcher) -> None:
+        super().__init__()
         self._searcher = searcher
+
+    def log_result(self, trial: Trial, result: dict[str, Any], error: bool = False) -> None:
+        """Print nothing, and remember nothing."""
+
+    def on_trial_complete(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
+        """Print nothing, and remember nothing."""
 
     def on_trial_start(self, iteration: int, trials: list[Trial], trial: Trial, **info: Any) -> None:
         self._searcher.on_trial_start(trial.trial_id)
@@ -128,6 +140,7 @@ def _tuner(
             num_samples=-1,  # the searcher says when it is done
             max_concurrent_trials=placement.max_concurrent,
             reuse_actors=True,
+            trial_dirname_creator=attrgetter("trial_id"),  # Ray's own holds the whole spec
         ),
         run_config=tune.RunConfig(
             name="search",

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import platform
+import shutil
 import traceback
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -67,10 +68,12 @@ class RecallTrial(tune.Trainable):
     def reset_config(self, new_config: dict[str, Any]) -> bool:
         """Take another trial in the same process."""
         self.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)  # Ray makes one for every trial, and leaves it
         self._take(new_config)
         return True
 
     def _take(self, config: dict[str, Any]) -> None:
+        self._folder = self.logdir
         self._spec = TrialSpec.model_validate_json(config["spec"])
         self._asked_for: str = config["asked_for"]
         self._results = storage_at(config["out"])

@@ -12,6 +12,7 @@ from tune_zoo.storage.base import Hold, Holder, Storage
 from tune_zoo.storage.lease import Lease, holder_of
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
+_READS = 5  # of one object, at most
 
 
 class Uncached(fs.FSSpecHandler):  # type: ignore[misc]
@@ -45,8 +46,20 @@ class ObjectStorage(Storage):
 
     def read(self, name: str) -> bytes:
         """Return what an object holds."""
-        with self._fs.open_input_stream(self._at(name)) as stream:
-            return bytes(stream.read())
+        path = self._at(name)
+        for _ in range(_READS):
+            # pyarrow asks for the size first, and of an object that is shorter by then it makes up the rest.
+            with self._fs.open_input_file(path) as file:
+                size = file.size()
+                try:
+                    data = bytes(file.read())
+                except OSError as error:
+                    if "GetObject" not in str(error):
+                        raise
+                    continue  # deleted or replaced before it was read
+            if self._fs.get_file_info(path).size in (size, None):
+                return data
+        raise OSError(f"{self.at(name)} is replaced over and over")
 
     def write(self, name: str, data: bytes) -> None:
         """Write an object in one piece."""
