@@ -147,11 +147,16 @@ class LocalCluster:
         """Return the processes of all nodes that hold a trial."""
         return [pid for node in self.nodes.values() for pid in node.trainers()]
 
-    def stop(self) -> None:
-        """Kill all that is left of it."""
+    def kill_all(self) -> None:
+        """Kill every process of it; a head can be started anew then."""
         for node in self.nodes.values():
             _kill_all(node.mark)
             node.process.wait()
+        self.nodes.clear()
+
+    def stop(self) -> None:
+        """Kill all that is left of it, and its files."""
+        self.kill_all()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start(

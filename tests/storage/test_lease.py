@@ -22,7 +22,7 @@ from tune_zoo.errors import StoreError
 from tune_zoo.storage import lease as lease_module
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Hold, Storage
-from tune_zoo.storage.lease import Lease, holder_of
+from tune_zoo.storage.lease import Lease
 from tune_zoo.storage.objects import ObjectStorage
 
 
@@ -297,5 +297,3 @@ def test_a_store_that_does_not_answer_is_an_error() -> None:
     shelf.broken = True
     with pytest.raises(OSError, match="does not answer"), shelf.sole_run():
         pass
-    with pytest.raises(OSError, match="does not answer"):
-        holder_of(shelf)

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from tune_zoo.claim import Out, plan_of
 from tune_zoo.displays.choose import display_of
+from tune_zoo.errors import StoreError
 from tune_zoo.plan import Plan
 from tune_zoo.result import Status
 from tune_zoo.search.base import Search
@@ -24,6 +25,7 @@ from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.store import read_records
 
+_NOBODY = "No run is writing here now."
 _LOST_SHOWN = 5
 _EVERY_S = 2.0
 
@@ -72,23 +74,28 @@ def watch(
     """
     storage = storage_at(out)
     plan = plan or plan_of(storage)
-    shown, complete = _standing(plan, storage, console)
+    shown, over = _standing(plan, storage, console)
     with Live(shown, console=console, auto_refresh=False) as live:
         live.refresh()
-        while not (complete or ended()):
+        while not (over or ended()):
             time.sleep(every_s)
-            shown, complete = _standing(plan, storage, console)
+            try:
+                shown, over = _standing(plan, storage, console)
+            except StoreError as error:  # gone for a while
+                shown = Text(str(error))
             live.update(shown, refresh=True)
 
 
 def _standing(plan: Plan, storage: Storage, console: Console) -> tuple[RenderableType, bool]:
-    """Return how far a run has come as a picture, and whether nothing is left of it."""
+    """Return how far a run has come as a picture, and whether it is over: nothing is left, and no run is there."""
     records = read_records(storage)
     # With the lost ones among the answers: a cell that waits for nothing else shows as lost, not as left.
     search = make_search(plan, finished_trials(records, with_lost=True))
     last = f", the last at {records['finished_at'].max()}" if len(records) else ""
-    lines = [f"{_cells_done(search)}{len(records)} trials{last}", _running(storage), *_lost(records, storage)]
-    return Group(display_of(search, console).standing(), *map(Text, lines)), search.complete
+    running = _running(storage)
+    lines = [f"{_cells_done(search)}{len(records)} trials{last}", running, *_lost(records, storage)]
+    over = search.complete and running == _NOBODY
+    return Group(display_of(search, console).standing(), *map(Text, lines)), over
 
 
 def _cells_done(search: Search) -> str:
@@ -105,8 +112,7 @@ def _running(storage: Storage) -> str:
         holder = storage.holder()
     except OSError as error:  # a folder that one may read and not write
         return f"Whether a run is writing here cannot be told ({storage.address}: {error.strerror or error})."
-    who = holder.words if holder else "no run"
-    return f"{who[0].upper()}{who[1:]} is writing here now."
+    return f"{holder.words[0].upper()}{holder.words[1:]} is writing here now." if holder else _NOBODY
 
 
 def _lost(records: pd.DataFrame, storage: Storage) -> list[str]:

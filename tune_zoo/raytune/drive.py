@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 
-from tune_zoo.claim import claim, mark
+from tune_zoo.claim import claim
 from tune_zoo.plan import Plan
 from tune_zoo.raytune.nodes import look_at_nodes, look_here
 from tune_zoo.raytune.placement import Placement, place
@@ -67,8 +67,5 @@ def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Trackers, sho
     with storage.sole_run() as hold:
         store = RecordStore(storage)
         search = make_search(plan, finished_trials(store.frame()))
-        try:
-            with shown(search, placement) as on_change:
-                return run_search(search, store, placement, hold=hold, trackers=trackers, on_change=on_change)
-        finally:
-            mark(storage, plan.space)  # anew, should somebody have emptied the folder meanwhile
+        with shown(search, placement) as on_change:
+            return run_search(search, store, placement, hold=hold, trackers=trackers, on_change=on_change)

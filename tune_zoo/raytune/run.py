@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -75,7 +76,8 @@ def run_search(
                 _tuner(searcher, scheduler, placement, scratch).fit()
         finally:
             store.compact()
-            discard_checkpoints(store.storage, store.final)
+            with contextlib.suppress(OSError):  # the next run does it
+                discard_checkpoints(store.storage, store.final)
     return searcher.ended
 
 
