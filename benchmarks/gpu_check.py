@@ -6,9 +6,10 @@
 A checkout is enough, with torch, numpy and pydantic: nothing need be installed, and no network is used. `--tiny`
 runs the same code on the CPU, at sizes that measure nothing.
 
-Six parts, a Markdown table each: the agreement of every mixer; milliseconds a training step; the memory of a
-training beside its estimate; what processes gain that share the device; cells of the paper, trained; and what
-bfloat16 and torch.compile gain, last because a compiler takes what time it takes. A part ends at its share of
+Seven parts, a Markdown table each: the agreement of every mixer; whether a training resumed from its checkpoint
+ends the same; milliseconds a training step; the memory of a training beside its estimate; what processes gain that
+share the device; cells of the paper, trained; and what bfloat16 and torch.compile gain, last because a compiler
+takes what time it takes. A part ends at its share of
 `--minutes` and says so where it was cut short; time that it leaves goes to the next. Each says how long it took.
 What still runs when the minutes are over is stopped. Tables worth keeping go to `docs/results/gpu/`, one file a
 device. The exit code is 0 if every mixer was found to agree and nothing raised an exception, else 1.
@@ -30,14 +31,16 @@ if __name__ == "__main__":  # so that a checkout need not be installed
 from checking import Clock, Report, arguments, run_in_time
 from gpu_agreement import check_agreement
 from gpu_footprint import check_memory, check_sharing
+from gpu_resumption import check_resumption
 from gpu_settings import TINY, Settings
 from gpu_steps import compare_precisions, time_steps, train_cells
 
 # Each part with the share of the time at which it ends.
 PARTS = (
     (check_agreement, 0.2),
-    (time_steps, 0.38),
-    (check_memory, 0.46),
+    (check_resumption, 0.24),
+    (time_steps, 0.4),
+    (check_memory, 0.48),
     (check_sharing, 0.64),
     (train_cells, 0.86),
     (compare_precisions, 0.97),

@@ -46,6 +46,14 @@ class Settings(NamedTuple):
     sizes: tuple[tuple[int, int], ...] = ((64, 4), (128, 8), (256, 16), (512, 64))
     rounds: int = 5
     steps_a_round: int = 10
+    resumed: tuple[Cell, ...] = (
+        Cell("attention", 64, 4, 64),
+        Cell("base_conv", 64, 4, 64),
+        Cell("h3", 64, 4, 64),
+        Cell("mamba2", 64, 4, 64),
+        Cell("gated_delta_net", 64, 4, 64),
+    )
+    resumed_steps: int = 80
     remembered: tuple[Cell, ...] = (
         Cell("attention", 64, 4, 64),
         Cell("attention", 512, 64, 12),  # whose heads no fused kernel takes
@@ -88,6 +96,8 @@ TINY = Settings(
     sizes=((8, 2), (16, 4)),
     rounds=1,
     steps_a_round=1,
+    resumed=(Cell("attention", 8, 2, 4), Cell("hybrid", 8, 2, 4)),
+    resumed_steps=4,
     remembered=(Cell("attention", 8, 2, 4), Cell("mamba", 16, 4, 4)),
     memory_steps=2,
     shared=(Cell("base_conv", 8, 2, 4),),

@@ -29,7 +29,7 @@ def run(plan: Plan, folder: Path, *, workers: int) -> pd.DataFrame:
     terms = Terms(embedded=True, max_concurrent=workers)
     with _ray(workers):
         shown = lambda *_: nullcontext(lambda: None)  # noqa: E731
-        drive(plan, LocalStorage(folder), terms, trackers=Trackers({}), shown=shown)
+        drive(plan, LocalStorage(folder), terms, trackers=lambda: Trackers({}), shown=shown)
     return read_records(folder)
 
 

@@ -22,12 +22,18 @@ class Driver:
     """A `tune_zoo run` in a process of its own, known by a mark in the environment of all it starts."""
 
     def __init__(
-        self, out: Path | str, command: Sequence[str] = TINY, *, environment: Mapping[str, str] | None = None
+        self,
+        out: Path | str,
+        command: Sequence[str] = TINY,
+        *,
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
     ) -> None:
         self.mark = uuid.uuid4().hex
         self.process = subprocess.Popen(
             [sys.executable, "-c", "from tune_zoo.cli import main; main()", *command, "--out", str(out)],
             env={**os.environ, MARK: self.mark, "COLUMNS": "200", **(environment or {})},
+            cwd=cwd,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -116,7 +116,7 @@ OTHER_ORIGINS: dict[str, Any] = {
     "num_threads": 2,
     "torch_version": "2.0.0",
     "numpy_version": "1.26.0",
-    "tune_zoo_version": "0.0.1",
+    "identity": "tune_zoo 0.0.1",
     "format_version": 0,
 }
 

@@ -16,6 +16,12 @@ from tune_zoo.space_file import load_space
 from tune_zoo.storage.address import storage_at
 
 
+@pytest.fixture(params=["folder", "s3"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where the results of a run may go; nothing is there yet."""
+    return str(tmp_path / "a") if request.param == "folder" else request.getfixturevalue("s3")
+
+
 def test_a_folder_belongs_to_one_space(tmp_path: Path, space_file: Any) -> None:
     out = tmp_path / "out"
     claim(out, load_space(space_file()))
@@ -151,3 +157,17 @@ def test_a_place_that_cannot_be_read_or_written(s3: str, space_file: Any) -> Non
         assert "\n" not in str(error.value)
     with pytest.raises(StoreError, match="s3://missing/a is not the results folder of a run"):
         plan_of("s3://missing/a")
+
+
+def test_the_other_place_that_is_advised_keeps_what_follows_the_question_mark(s3: str, space_file: Any) -> None:
+    out = f"{s3}?region=us-east-1"
+    claim(out, load_space(space_file()))
+    with pytest.raises(StoreError, match="") as error:
+        check(out, load_space(space_file(training={"threshold": 0.9})))
+    assert str(error.value).endswith(f"such as --out {s3}-2?region=us-east-1")
+
+
+def test_the_memory_of_this_process_is_no_place_for_a_run(space_file: Any) -> None:
+    for use in (check, claim):
+        with pytest.raises(StoreError, match="results must outlive this process"):
+            use("memory://bucket/a", load_space(space_file()))

@@ -136,6 +136,35 @@ def test_reports_go_below_the_address_or_where_one_says(
         assert b"made up" not in storage.read("report.html")
 
 
+def test_a_question_mark_stays_out_of_names(s3: str, s3_server: str, call: Any, space_file: Any) -> None:
+    a_run(s3, resolved_plan(load_space(space_file())))
+    asked = f"{s3}?endpoint_override={s3_server}"
+    assert f"report: {s3}/report/report.html" in done(call("report", asked))
+    storage_at(s3).write("space.json", b"{}")
+    assert "report:" in done(call("report", asked, "--threshold", "0.95"))
+    assert storage_at(s3).read("report/report.md").startswith(b"# a\n")
+    done(call("compare", asked, f"again={asked}", "--threshold", "0.95", "--out", "both"))
+    assert f"a = {asked}" in Path("both/comparison.md").read_text()
+
+
+@pytest.mark.parametrize("command", ["fit", "report", "compare"])
+def test_errors_name_the_address_and_no_copy_of_it(s3: str, call: Any, space_file: Any, command: str) -> None:
+    a_run(s3, resolved_plan(load_space(space_file())))
+    storage_at(s3).write("space.json", b"{")
+    err = refused(call(command, s3, *(["again=example:nothing", "--out", "both"] if command == "compare" else [])))
+    assert f"{s3}/space.json" in err
+    assert "tune_zoo-" not in err
+
+
+def test_no_report_goes_into_the_memory_of_this_process(run: str, call: Any) -> None:
+    assert "results must outlive this process" in refused(call("report", run, "--out", "memory://bucket/report"))
+
+
+@pytest.mark.parametrize("arguments", [[], ["0a1b"]])
+def test_logs_of_a_folder_that_is_no_runs(call: Any, tmp_path: Path, arguments: list[str]) -> None:
+    assert "is not the results folder of a run" in refused(call("logs", tmp_path / "mistyped", *arguments))
+
+
 def test_compare_takes_addresses(s3: str, call: Any, space_file: Any, tmp_path: Path) -> None:
     for out in (s3, str(tmp_path / "run")):
         a_run(out, resolved_plan(load_space(space_file())))
@@ -161,7 +190,7 @@ def test_addresses_that_are_refused(call: Any, command: str, address: str, part:
     ("command", "missing", "empty"),
     [
         ("status", "is not the results folder of a run", "is not the results folder of a run"),
-        ("logs", "NO_SUCH_BUCKET", None),
+        ("logs", "is not the results folder of a run", "is not the results folder of a run"),
         ("fit", "NO_SUCH_BUCKET", "is not the results folder of a run"),
         ("report", "NO_SUCH_BUCKET", "is not the results folder of a run"),
         ("export", "NO_SUCH_BUCKET", "holds no records"),

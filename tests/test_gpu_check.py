@@ -22,7 +22,15 @@ from tune_zoo.mixers.long_conv import LongConv
 from tune_zoo.mixers.registry import MIXERS
 
 SCRIPT = Path(__file__).parents[1] / "benchmarks" / "gpu_check.py"
-TITLES = ("Agreement", "Speed", "Memory", "Sharing", "Cells of the paper", "Precision and torch.compile")
+TITLES = (
+    "Agreement",
+    "Checkpoints",
+    "Speed",
+    "Memory",
+    "Sharing",
+    "Cells of the paper",
+    "Precision and torch.compile",
+)
 PARTS = [f"## {title}" for title in TITLES]
 CPU = torch.device("cpu")
 
@@ -191,6 +199,27 @@ def rows_of(text: str, part: str) -> list[list[str]]:
     """Return the rows of the table of a part."""
     table = text.partition(f"## {part}\n")[2].partition("\n## ")[0]
     return [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
+
+
+def test_a_training_that_does_not_resume_to_the_same_is_told(
+    script: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumption = importlib.import_module("gpu_resumption")
+    settings = importlib.import_module("gpu_settings")
+    spec = settings.trial(settings.Cell("attention", 8, 2, 4), settings.TINY, max_steps=4, eval_every=1)
+    assert resumption.compared(spec, "cpu") == ("same", "same")
+    keeper = importlib.import_module("tune_zoo.checkpoint")
+    from_bytes = keeper.from_bytes
+
+    def shifted(data: bytes, origin: Any) -> Any:
+        state = from_bytes(data, origin)
+        next(iter(state["model"].values()))[1:].mul_(1.5)
+        return state
+
+    monkeypatch.setattr(keeper, "from_bytes", shifted)
+    again, resumed = resumption.compared(spec, "cpu")
+    assert again == "same"
+    assert float(resumed) > 0
 
 
 def test_on_a_cpu_memory_is_estimated_and_not_measured(script: dict[str, Any]) -> None:

@@ -6,10 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from conftest import trial
 
 import tune_zoo
 from tune_zoo import identity as module
-from tune_zoo.identity import identity
+from tune_zoo.identity import identity, identity_of
 
 
 @pytest.fixture
@@ -49,3 +50,22 @@ def test_another_source_is_another(copy: Path, change: str) -> None:
     else:
         path.rename(path.with_name("renamed.py"))
     assert identity.__wrapped__() != before
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_trial_is_that_of_its_mixers_file_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nested: bool
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = tmp_path / "mixer_of_mine.py"
+    own = {"name": "mixer_of_mine:Mixer", "label": "mine", "config": {}}
+    hybrid = {"name": "hybrid", "label": "both", "config": {"layers": [{"name": own["name"]}]}}
+    spec = trial(model={"mixer": hybrid if nested else own})
+    told = []
+    for source in ("raise RuntimeError  # never imported", "# mended"):
+        path.write_text(source)
+        module._digest_of.cache_clear()
+        told.append(identity_of(spec))
+    assert told[0] != told[1]
+    assert all(words.startswith(f"{identity()}, mixer_of_mine:Mixer (") for words in told)
+    assert identity_of(trial()) == identity()

@@ -271,5 +271,5 @@ def test_a_few_aliases_that_grow_without_bounds_are_refused(tmp_path: Path) -> N
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
     path = tmp_path / "bomb.yaml"
     path.write_text("\n".join(lines))
-    with pytest.raises(SpaceError, match="aliases written out it has 1.*values, and may have 100000"):
+    with pytest.raises(SpaceError, match=r"aliases written out it has 1.*values, and may have 100000"):
         load_space(path)

@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypedDict
 import numpy as np
 import torch
 
-import tune_zoo
 from tune_zoo.devices import device_kind
+from tune_zoo.identity import identity_of
 from tune_zoo.spec import TrialSpec
 
 FORMAT_VERSION = 1
@@ -72,7 +72,7 @@ class Origin:
         num_threads: Threads of torch on the CPU: sums come out otherwise with another number.
         torch_version: Kernels change between versions, hence the last bits of what they compute.
         numpy_version: So may the rows that a generator draws.
-        tune_zoo_version: And everything else.
+        identity: And everything else, the source of the mixer included.
         format_version: How a checkpoint is laid out.
     """
 
@@ -82,7 +82,7 @@ class Origin:
     num_threads: int
     torch_version: str
     numpy_version: str
-    tune_zoo_version: str
+    identity: str
     format_version: int = FORMAT_VERSION
 
 
@@ -95,7 +95,7 @@ def origin(spec: TrialSpec, device: torch.device, *, num_threads: int, give_up_a
         num_threads=num_threads,
         torch_version=str(torch.__version__),
         numpy_version=np.__version__,
-        tune_zoo_version=tune_zoo.__version__,
+        identity=identity_of(spec),
     )
 
 

@@ -13,7 +13,7 @@ from tune_zoo.errors import StoreError
 from tune_zoo.inbox import INBOX
 from tune_zoo.plan import Plan, make_plan
 from tune_zoo.search_space import SearchSpace
-from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.address import shared_storage_at, storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.patience import patiently
 from tune_zoo.store import TABLE
@@ -58,9 +58,9 @@ def check(out: Out, space: SearchSpace) -> None:
     """See that a results folder is free or already this space's, writing nothing.
 
     Raises:
-        StoreError: If it is not; the message names the first difference.
+        StoreError: If it is not, and then the message names the first difference; or if no other process sees it.
     """
-    storage = storage_at(out)
+    storage = shared_storage_at(out)
     where = storage.address
     if storage.folder is not None and storage.folder.exists() and not storage.folder.is_dir():
         raise StoreError(f"--out must be a folder, and {where} is a file; give another --out")
@@ -77,7 +77,7 @@ def check(out: Out, space: SearchSpace) -> None:
         at, there, here = found
         raise StoreError(
             f"{where} holds the records of another search space: {at} is {there} there and {here} here; "
-            f"give another folder, such as --out {where}-2"
+            f"give another folder, such as --out {storage.neighbour}"
         )
 
 

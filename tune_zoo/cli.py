@@ -15,7 +15,7 @@ from analysis.errors import AnalysisError
 from analysis.terminal import spell_out
 from tune_zoo import cli_options as opt
 from tune_zoo.cli_results import app as results
-from tune_zoo.errors import ClusterLostError, TuneZooError
+from tune_zoo.errors import ClusterLostError, StoreLostError, TuneZooError
 from tune_zoo.terminal import command, console
 
 app = typer.Typer(
@@ -242,4 +242,4 @@ def main() -> None:
         app(prog_name="tune_zoo")
     except (TuneZooError, AnalysisError, OSError) as error:
         typer.echo(f"error: {error}", err=True)
-        sys.exit(1 if isinstance(error, ClusterLostError) else 2)
+        sys.exit(1 if isinstance(error, ClusterLostError | StoreLostError) else 2)

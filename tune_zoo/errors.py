@@ -4,7 +4,8 @@
     ├── SpecError                  a value of a spec breaks a rule
     │   └── SpaceError             a search-space file is missing, malformed or inconsistent
     ├── MixerError                 a sequence mixer is unknown, or cannot be built at that size
-    ├── StoreError                 a results folder holds something else than this run's records
+    ├── StoreError                 results cannot be read, written or held, or are not this run's
+    │   └── StoreLostError         they were gone for too long in mid-run; the CLI exits with 1
     ├── ReportError                a report has nowhere to go, or nothing to be of
     ├── ClusterError               Ray cannot be reached, or cannot place the trials
     │   └── ClusterLostError       Ray died in mid-run; the CLI exits with 1, for the same command goes on
@@ -37,7 +38,11 @@ class MixerError(TuneZooError):
 
 
 class StoreError(TuneZooError):
-    """A results folder holds something else than this run's records."""
+    """Results cannot be read, written or held, or are not this run's."""
+
+
+class StoreLostError(StoreError):
+    """Results were gone for too long in mid-run; the same command goes on once they are back."""
 
 
 class ReportError(TuneZooError):
@@ -63,6 +68,11 @@ class SimulationError(TuneZooError):
 def in_one_line(error: BaseException, *, kind: bool = True) -> str:
     """Return the words of an exception, after its kind where that is asked for."""
     return " ".join((f"{type(error).__name__}: {error}" if kind else str(error)).split())
+
+
+def last_line(told: object) -> str:
+    """Return the last line of what an exception or another program says; the first ones are often a traceback."""
+    return (str(told).strip() or "it gave no reason").splitlines()[-1]
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

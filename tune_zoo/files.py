@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path` to write to; it takes the place of `path` once written whole."""
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    # Machines that share a file system, and containers, may have a process of that number each.
+    temporary = path.with_name(f".{os.getpid()}.{uuid.uuid4().hex[:8]}.{path.name}")
     try:
         yield temporary
         with temporary.open("rb") as file:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import platform
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import tune_zoo
+from tune_zoo.spec import TrialSpec
 
 
 @cache
@@ -21,6 +25,39 @@ def identity() -> str:
     torch = version("torch").partition("+")[0]
     python = ".".join(platform.python_version_tuple()[:2])
     return f"tune_zoo {tune_zoo.__version__} (source {_digest()}), torch {torch}, Python {python}"
+
+
+def identity_of(spec: TrialSpec) -> str:
+    """Return what must be the same wherever a trial is trained or goes on from its checkpoint.
+
+    `identity()`, and a digest of the file of each mixer that is named as `module:Class`.
+    """
+    mixer = spec.model.mixer
+    named = sorted({mixer.name, *_names(mixer.config)})
+    own = [f", {name} ({_digest_of(name.partition(':')[0])})" for name in named if ":" in name]
+    return identity() + "".join(own)
+
+
+def _names(config: Any) -> Iterator[str]:
+    """Yield the names of mixers inside the options of another."""
+    if isinstance(config, list):
+        for part in config:
+            yield from _names(part)
+    elif isinstance(config, dict):
+        if isinstance(config.get("name"), str):
+            yield config["name"]
+        for part in config.values():
+            yield from _names(part)
+
+
+@cache
+def _digest_of(module: str) -> str:
+    """Return a digest of a module's file, empty where there is none, as for layers by a prefix of ours."""
+    try:
+        spec = importlib.util.find_spec(module)
+        return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()[:8] if spec and spec.origin else ""
+    except (ImportError, OSError, ValueError):
+        return ""
 
 
 def _digest() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tune_zoo.errors import StoreError
-from tune_zoo.record import SCHEMA_VERSION, Row, parse, schema_of
+from tune_zoo.record import SCHEMA_VERSION, Row, is_final, parse, schema_of
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.parallel import in_parallel
 
@@ -20,6 +20,19 @@ def file_of(trial_id: str) -> str:
 def waiting_trials(storage: Storage) -> list[str]:
     """Return the trials that have files in the inbox, in order."""
     return [name.removesuffix(".json") for name in storage.names(INBOX) if name.endswith(".json")]
+
+
+def has_final(storage: Storage, trial_id: str) -> bool:
+    """Whether the file of a trial holds a final record.
+
+    Raises:
+        OSError: If the storage cannot be read.
+    """
+    try:
+        row = parse(storage.read(file_of(trial_id)))
+    except (FileNotFoundError, IsADirectoryError):
+        return False
+    return row is not None and row["trial_id"] == trial_id and is_final(row)
 
 
 def read_files(storage: Storage, trial_ids: Sequence[str]) -> tuple[dict[str, Row], list[str]]:
@@ -43,7 +56,7 @@ def read_files(storage: Storage, trial_ids: Sequence[str]) -> tuple[dict[str, Ro
     parsed = {trial_id: parse(text) for trial_id, text in texts.items()}
     rows = {trial_id: row for trial_id, row in parsed.items() if row and row["trial_id"] == trial_id}
     foreign = [trial_id for trial_id in texts if trial_id not in rows]
-    refuse_newer((texts[trial_id] for trial_id in foreign), f"{storage.address}/{INBOX}")
+    refuse_newer((texts[trial_id] for trial_id in foreign), storage.at(INBOX))
     return rows, foreign
 
 

@@ -14,16 +14,18 @@ import json
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import pandas as pd
 
-from tune_zoo.errors import StoreError
-from tune_zoo.inbox import INBOX, file_of, read_files, refuse_newer, waiting_trials
+from tune_zoo.errors import StoreError, StoreLostError
+from tune_zoo.inbox import INBOX, file_of, has_final, read_files, refuse_newer, waiting_trials
 from tune_zoo.record import COLUMNS, Row, is_final, parse
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.parallel import in_parallel
-from tune_zoo.storage.patience import patiently
+from tune_zoo.storage.patience import lasts, patiently
+from tune_zoo.storage.reading import table_texts, texts
 
 TABLE = "records"
 
@@ -33,9 +35,13 @@ _COMPACT_AT = 500
 _TABLES_AT_MOST = 50
 """Objects that a table may consist of when a run begins, before they are made into one."""
 
+Value = TypeVar("Value")
+
 
 def write_record(out: str | Path | Storage, row: Row) -> None:
     """Leave the record of one trial, from a worker; waits for a storage that is gone for a while.
+
+    That of a lost trial takes no final one's place: a worker taken for dead may have left it meanwhile.
 
     Args:
         out: Where the results go.
@@ -45,12 +51,38 @@ def write_record(out: str | Path | Storage, row: Row) -> None:
         OSError: If it cannot be written.
     """
     storage, data = storage_at(out), json.dumps(row, allow_nan=False).encode()
-    patiently(lambda: storage.write(file_of(row["trial_id"]), data))
+    trial_id = row["trial_id"]
+
+    def write() -> None:
+        if is_final(row) or not has_final(storage, trial_id):
+            storage.write(file_of(trial_id), data)
+
+    patiently(write)
 
 
 def has_record(storage: Storage, trial_id: str) -> bool:
-    """Whether a worker left the record of a trial that the driver has not taken into the table yet."""
-    return patiently(lambda: storage.exists(file_of(trial_id)))
+    """Whether a worker left a final record of a trial that the driver has not taken into the table yet.
+
+    Raises:
+        OSError: If the storage cannot be read.
+    """
+    return patiently(lambda: has_final(storage, trial_id))
+
+
+class _OnePerTrial(Generic[Value]):
+    """One record a trial: a later one takes the place of a lost one, and the first final one stays."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Value] = {}
+        self.final: set[str] = set()
+
+    def add(self, row: Row, value: Value) -> None:
+        """Add a record, kept as some value."""
+        trial_id = row["trial_id"]
+        if trial_id not in self.final:
+            self.kept[trial_id] = value
+        if is_final(row):
+            self.final.add(trial_id)
 
 
 class RecordStore:
@@ -65,8 +97,7 @@ class RecordStore:
 
     def __init__(self, out: str | Path | Storage) -> None:
         self.storage = storage_at(out)
-        self._rows: dict[str, bytes] = {}  # as text: a tenth of the size of the values
-        self._final: set[str] = set()
+        self._rows = _OnePerTrial[bytes]()  # as text: a tenth of the size of the values
         self._known: set[tuple[str, str]] = set()  # the runs of trials that the table holds
         self._waiting: dict[str, Row] = {}  # those that are still files, by trial
         with self._writing():
@@ -75,17 +106,17 @@ class RecordStore:
     @property
     def rows(self) -> dict[str, Row]:
         """The records by trial; a lost trial's record gives way to a later one."""
-        return {trial_id: json.loads(text) for trial_id, text in self._rows.items()}
+        return {trial_id: json.loads(text) for trial_id, text in self._rows.kept.items()}
 
     def row(self, trial_id: str) -> Row | None:
         """Return the record of a trial."""
-        text = self._rows.get(trial_id)
+        text = self._rows.kept.get(trial_id)
         return json.loads(text) if text is not None else None
 
     @property
     def final(self) -> frozenset[str]:
         """The trials whose record is final."""
-        return frozenset(self._final)
+        return frozenset(self._rows.final)
 
     def frame(self) -> pd.DataFrame:
         """Return the records as a table with the declared columns."""
@@ -160,15 +191,10 @@ class RecordStore:
         patiently(lambda: self.storage.delete(file_of(trial_id)))
 
     def _is_new(self, row: Row) -> bool:
-        return _run(row) not in self._known and json.dumps(row).encode() != self._rows.get(row["trial_id"])
+        return _run(row) not in self._known and json.dumps(row).encode() != self._rows.kept.get(row["trial_id"])
 
     def _add(self, row: Row) -> None:
-        """Keep a record: a later one replaces a lost one, and a final one stays."""
-        trial_id = row["trial_id"]
-        if trial_id not in self._final:
-            self._rows[trial_id] = json.dumps(row).encode()
-        if is_final(row):
-            self._final.add(trial_id)
+        self._rows.add(row, json.dumps(row).encode())
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -176,7 +202,8 @@ class RecordStore:
         try:
             yield
         except OSError as error:
-            raise StoreError(
+            kind = StoreError if lasts(error) else StoreLostError
+            raise kind(
                 f"{error.filename or self.storage.address} cannot be read or written: {error.strerror or error}; "
                 "mend that and run the same command again, no finished trial is lost"
             ) from None
@@ -243,39 +270,24 @@ def read_records(out: str | Path | Storage) -> pd.DataFrame:
         StoreError: If the table cannot be read, or is of a newer version.
     """
     storage = storage_at(out)
-
-    def read(name: str) -> bytes:
-        try:
-            return storage.read(name)
-        except (FileNotFoundError, IsADirectoryError):  # moved into the table meanwhile, or foreign
-            return b""
-
     try:
         # The inbox before the table, into which a run moves what is in it meanwhile.
         inbox = [f"{INBOX}/{name}" for name in storage.names(INBOX) if name.endswith(".json")]
-        arrived = list(in_parallel(read, inbox))
-        tables = storage.tables(TABLE)
-        lines = [line for text in in_parallel(read, tables) for line in text.splitlines()]
+        arrived = [text for text in texts(storage, inbox) if text is not None]
+        lines = [line for text in table_texts(storage, TABLE) for line in text.splitlines()]
     except OSError as error:
         raise StoreError(
             f"{error.filename or storage.address} cannot be read: {error.strerror or error}; mend that, or give "
             "another results folder"
         ) from None
-    rows: dict[str, Row] = {}
+    rows = _OnePerTrial[Row]()
     for line in [*lines, *arrived]:
         row = parse(line)
         if row is not None:
-            _keep(rows, row)
+            rows.add(row, row)
         else:
             refuse_newer([line], storage.address)
-    return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
-
-
-def _keep(rows: dict[str, Row], row: Row) -> None:
-    """Take a record among others: a later one replaces a lost one, and a final one stays."""
-    standing = rows.get(row["trial_id"])
-    if standing is None or not is_final(standing):
-        rows[row["trial_id"]] = row
+    return pd.DataFrame(list(rows.kept.values()), columns=list(COLUMNS))
 
 
 def _run(row: Row) -> tuple[str, str]:

@@ -8,9 +8,7 @@ begin with a dot are unfinished.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +20,17 @@ from analysis.tables.columns import FINAL
 TABLES = ("records.jsonl", "records-*.jsonl")
 INBOX = "records"
 
+_READINGS = 10  # of the table, at most, while a run puts its files together
+
 Row = dict[str, Any]
 
 
 def read_run(folder: Path) -> pd.DataFrame:
     """Read the records of a run.
 
-    A trial that was run several times gives one row: one that finished wins over one that was lost, and of two
-    alike the later `finished_at` wins. Lines and files that are not records are skipped; the run mends them.
+    A trial that was run several times gives one row, in the order of the table and then of the inbox: the first
+    that finished, or the last that was lost where none did. Lines and files that are not records are skipped; the
+    run mends them.
 
     Args:
         folder: The results folder of a run.
@@ -43,8 +44,7 @@ def read_run(folder: Path) -> pd.DataFrame:
     try:
         # The inbox first: a record enters the table before it leaves the inbox, so none slips between.
         waiting = _files(folder / INBOX)
-        tables = [path for pattern in TABLES for path in sorted(folder.glob(pattern))]
-        texts = [*(line for table in tables for line in _lines(table)), *waiting]
+        texts = [*_lines(folder), *waiting]
     except OSError as error:
         raise TableFileError(
             f"The records of a run must be readable; those in {str(folder)!r} are not ({error.strerror}). "
@@ -70,11 +70,23 @@ def _files(inbox: Path) -> list[bytes]:
     return found
 
 
-def _lines(table: Path) -> list[bytes]:
+def _lines(folder: Path) -> list[bytes]:
+    """Return the lines of the table; all anew if a run put a file of it into another meanwhile."""
+    texts: list[bytes | None] = []
+    for _ in range(_READINGS):
+        texts = [_text(table) for table in sorted(path for pattern in TABLES for path in folder.glob(pattern))]
+        if None not in texts:
+            break
+    return [line for text in texts if text is not None for line in text.splitlines()]
+
+
+def _text(table: Path) -> bytes | None:
     try:
-        return table.read_bytes().splitlines()
-    except (FileNotFoundError, IsADirectoryError):
-        return []
+        return table.read_bytes()
+    except FileNotFoundError:
+        return None
+    except IsADirectoryError:
+        return b""
 
 
 def _parse(text: bytes) -> Row | None:
@@ -89,18 +101,6 @@ def _one_a_trial(rows: Iterable[Row]) -> list[Row]:
     kept: dict[str, Row] = {}
     for row in rows:
         standing = kept.get(row["trial_id"])
-        if standing is None or _rank(row) >= _rank(standing):
+        if standing is None or str(standing.get("status")) not in FINAL:
             kept[row["trial_id"]] = row
     return list(kept.values())
-
-
-def _rank(row: Row) -> tuple[bool, float]:
-    return str(row.get("status")) in FINAL, _when(row.get("finished_at"))
-
-
-def _when(finished_at: object) -> float:
-    try:
-        moment = datetime.fromisoformat(str(finished_at))
-    except ValueError:
-        return -math.inf
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -41,14 +41,13 @@ def tally(tally_folder: Path) -> Tally:
 def bare_cluster(_importable: None, tally_folder: Path) -> Iterator[LocalCluster]:
     """A cluster for the whole session: a head, and the node `steady` of one CPU."""
     folder = Path(tempfile.mkdtemp(prefix="tz-"))  # short: it becomes a part of the names of sockets
-    made = None
+    made = LocalCluster(folder, {"TALLY_FOLDER": str(tally_folder), "TALLY_PAUSE_S": str(PAUSE_S)})
     try:
-        made = LocalCluster(folder, {"TALLY_FOLDER": str(tally_folder), "TALLY_PAUSE_S": str(PAUSE_S)})
+        made.start_head()
         made.add_node("steady")
         yield made
     finally:
-        if made is not None:
-            made.stop()
+        made.stop()
 
 
 @pytest.fixture
@@ -91,7 +90,8 @@ def _starter(environment: Mapping[str, str], folder: Path, *options: str) -> Ite
 
     def start(out: Path | str, *more: str, space: Path | None = None) -> Driver:
         command = ("run", str(space or write_space(folder)), *options, *more)
-        started.append(Driver(out, command, environment=environment))
+        # Not here: Ray lets workers import from where their driver was started, before anything else.
+        started.append(Driver(out, command, environment=environment, cwd=folder))
         return started[-1]
 
     yield start

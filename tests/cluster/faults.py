@@ -113,7 +113,21 @@ class Tally:
         return size
 
     def _amid(self, node: str) -> list[Size]:
-        return [size for size, steps in self.on(node).items() if 3 * EVERY <= steps <= STEPS - 3 * EVERY]
+        here = Counter((step.size, step.pid) for step in self.steps() if step.node == node)
+        in_all = self.by_trial()
+        return [
+            size
+            for (size, pid), steps in here.items()
+            if steps >= 2 * EVERY and in_all[size] <= STEPS - 2 * EVERY and _lives(pid)
+        ]
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process is there, and no mere entry of one that ended."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 def write_space(folder: Path, **changes: Any) -> Path:

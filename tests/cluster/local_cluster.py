@@ -54,7 +54,7 @@ def program_among(processes: Mapping[int, str], program: str) -> int:
 
 
 class LocalCluster:
-    """A head without CPUs, which holds no trials, and the nodes that are added to it.
+    """A head without CPUs, which holds no trials, and the nodes that are added to it; `stop` ends all of them.
 
     Args:
         folder: Where Ray and the nodes leave their files; its path must be short.
@@ -70,7 +70,6 @@ class LocalCluster:
         self.environment = {**environment, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
         self.nodes: dict[str, Node] = {}
         self.address = ""
-        self.start_head()
 
     def start_head(self) -> None:
         """Start the head, and wait until it tells its address."""

@@ -34,11 +34,13 @@ class Head:
         port: That of the cluster.
         client_port: That of its Ray Client server.
         dashboard_port: That of its dashboard, to which jobs are submitted.
+        mark: What all of its processes have in their environment.
     """
 
     port: int
     client_port: int
     dashboard_port: int
+    mark: str
 
     @property
     def address(self) -> str:
@@ -54,6 +56,15 @@ class Head:
     def jobs(self) -> str:
         """Where jobs are submitted."""
         return f"http://127.0.0.1:{self.dashboard_port}"
+
+    def kill(self) -> None:
+        """SIGKILL all of its processes, and wait until they are gone."""
+        deadline = time.monotonic() + 30
+        while (left := bearing(self.mark)) and time.monotonic() < deadline:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.1)
 
 
 @contextmanager
@@ -72,9 +83,9 @@ def head(
         dashboard: Whether jobs can be submitted.
         num_cpus: Its CPUs.
     """
-    one = Head(port=_free_port(), client_port=_free_port(), dashboard_port=_free_port())
-    folder = Path(tempfile.mkdtemp(prefix="tz-"))  # short: it becomes a part of the names of sockets
     mark = uuid.uuid4().hex
+    one = Head(port=_free_port(), client_port=_free_port(), dashboard_port=_free_port(), mark=mark)
+    folder = Path(tempfile.mkdtemp(prefix="tz-"))  # short: it becomes a part of the names of sockets
     own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -89,7 +100,7 @@ def head(
         _wait_until_up(one, process, folder / "log", dashboard)
         yield one
     finally:
-        _end(mark)
+        one.kill()
         process.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -129,15 +140,6 @@ def _listens(port: int) -> bool:
         socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
         return True
     return False
-
-
-def _end(mark: str) -> None:
-    deadline = time.monotonic() + 30
-    while (left := bearing(mark)) and time.monotonic() < deadline:
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.1)
 
 
 def _free_port() -> int:

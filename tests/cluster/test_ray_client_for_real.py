@@ -62,12 +62,34 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(start: Started, tmp_path: P
     assert code == 130, printed
     assert "Interrupted." in printed
     assert "Traceback" not in printed
+    assert set(read_records(out)["status"]) <= {"solved", "unsolved"}  # none was told lost
     kept = read_records(out).set_index("trial_id")["finished_at"]
     code, printed = ended(start(out, "--set", "axes.seed=[0,1]"))
     assert code == 0, printed
     records = read_records(out).set_index("trial_id")["finished_at"]
     assert len(records) > len(kept) > 0
     assert dict(records[kept.index]) == dict(kept)
+
+
+def test_a_head_that_dies_is_told_in_one_line_and_another_head_goes_on(
+    driver: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in OPEN.items():
+        monkeypatch.setenv(name, value)
+    out = tmp_path / "out"
+    with head() as first:
+        run = driver(out, "run", "tiny", "--address", first.client)
+        wait_until_more(out, than=0, run=run)
+        first.kill()
+        code, printed = ended(run)
+    assert code == 1, printed
+    assert "Traceback" not in printed
+    assert "error: the run on the cluster was lost: " in printed.splitlines()[-1]
+    kept = read_records(out).set_index("trial_id")["finished_at"]
+    with head() as second:
+        code, printed = ended(driver(out, "run", "tiny", "--address", second.client))
+    assert code == 0, printed
+    assert dict(read_records(out).set_index("trial_id")["finished_at"][kept.index]) == dict(kept)
 
 
 @pytest.mark.parametrize(

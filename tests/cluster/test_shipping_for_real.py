@@ -72,6 +72,7 @@ def test_a_node_without_tune_zoo_is_named(
     assert run.process.returncode == 2, printed
     assert "Traceback" not in printed
     assert last.startswith("error: ")
+    assert "cannot run tune_zoo" in last
     assert "No module named 'tune_zoo'" in last
     assert "--ship" in last
     assert read_records(tmp_path / "out").empty

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tune_zoo.errors import ClusterError
+from tune_zoo.errors import ClusterError, ClusterLostError
 from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.space_file import load_space
@@ -76,6 +76,7 @@ def test_an_interruption_ends_the_run_on_the_head_and_what_finished_is_kept(
         interrupt()
     assert runs[0].ended()
     assert 0 < len(read_records(out)) < len(list(plan.trials))
+    assert set(read_records(out)["status"]) == {"unsolved"}  # none was told lost
     assert not list((out / "records").glob("*.json"))  # it ended gracefully: all was moved into the table
 
 
@@ -90,6 +91,19 @@ def test_a_users_error_on_the_head_is_the_users_here(local_ray: None, space_file
     assert not (tmp_path / "out").exists()
 
 
+def test_a_head_with_another_tune_zoo_than_this_machine_is_named(
+    local_ray: None, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tune_zoo.raytune import client
+    from tune_zoo.raytune.drive import Terms
+
+    monkeypatch.setattr(client, "identity", lambda: "tune_zoo 0.0.9")
+    refused = pytest.raises(ClusterError, match=r"^the head has tune_zoo .*, and this machine tune_zoo 0\.0\.9; ")
+    with refused, client.driven_on_head(plan, str(tmp_path / "out"), Terms(embedded=False)) as run:
+        run.result()
+    assert not (tmp_path / "out").exists()
+
+
 def test_another_error_on_the_head_is_one_sentence(local_ray: None) -> None:
     def fail() -> None:
         raise ZeroDivisionError("no such thing")
@@ -99,5 +113,8 @@ def test_another_error_on_the_head_is_one_sentence(local_ray: None) -> None:
 
 
 def test_a_head_that_loses_the_run_is_one_sentence(local_ray: None) -> None:
-    with pytest.raises(ClusterError, match=r"^the run on the cluster was lost: .*; run it again$"):
+    lost = pytest.raises(
+        ClusterLostError, match=r"^the run on the cluster was lost: .*; run the same command again"
+    )
+    with lost:
         driven(lambda: os._exit(1)).result()

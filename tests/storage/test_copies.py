@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from conftest import leave_record, record
 
-from analysis import read_table
+from analysis import AnalysisError, read_table
+from tune_zoo import store as store_module
 from tune_zoo.errors import StoreError
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
@@ -94,3 +95,26 @@ def test_a_report_that_cannot_be_published(s3: str) -> None:
         with published(storage_at("s3://missing/a")) as folder:
             (folder / "report.html").write_text("<p>")
     assert "\n" not in str(error.value)
+
+
+def test_a_table_that_is_made_one_meanwhile_is_copied(run: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ObjectStorage.names
+
+    def merge_after(storage: ObjectStorage, folder: str = "") -> list[str]:
+        found = names(storage, folder)
+        if not folder:
+            monkeypatch.setattr(ObjectStorage, "names", names)
+            monkeypatch.setattr(store_module, "_TABLES_AT_MOST", 1)
+            RecordStore(run.address)
+        return found
+
+    monkeypatch.setattr(ObjectStorage, "names", merge_after)
+    with local_copy(run.address) as folder:
+        assert len(read_table(folder)) == 3
+
+
+@pytest.mark.parametrize("kind", [StoreError, AnalysisError])
+def test_errors_about_a_copy_speak_of_the_address(run: Storage, kind: type[Exception]) -> None:
+    with pytest.raises(kind) as error, local_copy(run.address) as folder:
+        raise kind(f"{folder}/space.json is torn")
+    assert str(error.value) == f"{run.address}/space.json is torn"

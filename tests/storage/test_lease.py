@@ -190,6 +190,34 @@ def test_an_outage_is_no_reason_to_lose_it() -> None:
     assert runs(shelf) == []
 
 
+def test_no_error_of_a_store_ends_the_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, failed = Shelf(), threading.Event()
+    exists = Shelf.exists
+
+    def fail(self: Shelf, name: str) -> bool:
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError("no error of files")
+        return exists(self, name)
+
+    with shelf.sole_run() as hold:
+        monkeypatch.setattr(Shelf, "exists", fail)
+        assert failed.wait(60)
+        before, deadline = runs(shelf), time.monotonic() + 60
+        while runs(shelf) == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert not hold.lost
+
+
+@pytest.mark.parametrize(("state", "replaced"), [("waiting", False), ("claiming", True), ("holding", True)])
+def test_a_run_that_claims_has_found_none_ahead(state: str, replaced: bool) -> None:
+    shelf = Shelf()
+    lease = Lease(shelf)
+    another(shelf, state=state)
+    assert lease._is_replaced() == replaced
+
+
 def test_a_renewal_that_hangs_does_not_bring_a_lost_hold_back(monkeypatch: pytest.MonkeyPatch) -> None:
     shelf, hangs, goes_on = Shelf(), threading.Event(), threading.Event()
     write = Shelf.write

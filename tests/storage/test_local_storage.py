@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import threading
 from pathlib import Path
 
@@ -140,3 +141,25 @@ def test_a_table_whose_last_line_is_torn_is_not_added_to_that_line(tmp_path: Pat
     (tmp_path / "records.jsonl").write_bytes(b'1\n{"half')
     LocalStorage(tmp_path).append("records", b"2\n")
     assert (tmp_path / "records.jsonl").read_bytes() == b'1\n{"half\n2\n'
+
+
+def test_what_was_left_long_ago_is_cleared_away_and_nothing_else(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    old = [".seen-0a1b", ".probe-0a1b", ".17.space.json", ".17.0a1b2c3d.trials.csv"]
+    young = [".seen-2c3d", ".18.4e5f.space.json"]
+    others = [".lock", ".gitignore", ".nfs0001", "space.json", ".17"]
+    for name in [*old, *young, *others]:
+        (tmp_path / name).touch()
+    for name in [*old, *others]:
+        os.utime(tmp_path / name, (0, 0))
+    storage.prepare("records")
+    assert {path.name for path in tmp_path.iterdir()} == {*young, *others, "records"}
+
+
+def test_unfinished_files_of_two_processes_of_one_number_have_names_of_their_own(tmp_path: Path) -> None:
+    with files.replacing(tmp_path / "a") as one, files.replacing(tmp_path / "a") as other:
+        assert one != other
+        one.write_text("1")
+        other.write_text("2")
+    assert (tmp_path / "a").read_text() == "1"
+    assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import errno
+import uuid
+from collections.abc import Callable
 
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from tune_zoo.storage import patience
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.objects import ObjectStorage
+from tune_zoo.storage.patience import patiently
 
 
 @pytest.fixture
@@ -60,3 +67,63 @@ def test_a_bucket_that_is_missing_is_no_missing_file_to_write_to(s3: str) -> Non
         missing.write("a", b"1")
     with pytest.raises(OSError, match="NO_SUCH_BUCKET"):
         missing.names()
+
+
+class TokenExpired(Exception):
+    """What a package of fsspec raises, and is no OSError."""
+
+
+CALLS: dict[str, Callable[[ObjectStorage], object]] = {
+    "read": lambda storage: storage.read("a"),
+    "write": lambda storage: storage.write("b", b"1"),
+    "names": lambda storage: storage.names(),
+    "exists": lambda storage: storage.exists("a"),
+    "delete": lambda storage: storage.delete("a"),
+    "prepare": lambda storage: storage.prepare("c"),
+}
+
+
+@pytest.fixture
+def by_fsspec() -> ObjectStorage:
+    found = storage_at(f"memory://{uuid.uuid4().hex}/a")
+    assert isinstance(found, ObjectStorage)
+    found.write("a", b"1")
+    return found
+
+
+def all_raise(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    for name in ("info", "find", "ls", "_open", "open", "rm", "rm_file", "makedirs", "mkdir", "isdir", "exists"):
+        monkeypatch.setattr(MemoryFileSystem, name, fail)
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_what_a_package_of_fsspec_raises_is_an_error_of_files(
+    by_fsspec: ObjectStorage, monkeypatch: pytest.MonkeyPatch, call: Callable[[ObjectStorage], object]
+) -> None:
+    all_raise(TokenExpired("since noon"), monkeypatch)
+    with pytest.raises(OSError, match="TokenExpired: since noon"):
+        call(by_fsspec)
+
+
+def test_it_is_waited_for(by_fsspec: ObjectStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    def back(seconds: float) -> None:
+        pauses.append(seconds)
+        broken.undo()
+
+    monkeypatch.setattr(patience.time, "sleep", back)
+    with pytest.MonkeyPatch.context() as broken:
+        all_raise(TokenExpired("since noon"), broken)
+        assert patiently(lambda: by_fsspec.read("a")) == b"1"
+    assert len(pauses) == 1
+
+
+def test_a_place_that_can_only_be_read_is_not_waited_for() -> None:
+    storage = storage_at("http://127.0.0.1:9/a")
+    with pytest.raises(OSError, match="") as error:
+        patiently(lambda: storage.write("a", b"1"))
+    assert error.value.errno == errno.EROFS

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from conftest import leave_record, record
 
+from analysis import read_table
 from tune_zoo import store as store_module
 from tune_zoo.errors import StoreError
 from tune_zoo.record import Row
@@ -261,3 +262,58 @@ def test_a_run_copied_down_goes_on_in_its_folder(s3: str, tmp_path: Path) -> Non
     local.compact()
     assert here.tables("records") == [table, "records.jsonl"]
     assert seeds(here) == [0, 1]
+
+
+def test_a_reader_misses_nothing_that_is_made_one_meanwhile(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_tables(storage)
+    monkeypatch.setattr(store_module, "_TABLES_AT_MOST", 5)
+    tables = type(storage).tables
+
+    def merge_after(self: Storage, table: str) -> list[str]:
+        found = tables(self, table)
+        monkeypatch.setattr(type(storage), "tables", tables)
+        RecordStore(storage)
+        return found
+
+    monkeypatch.setattr(type(storage), "tables", merge_after)
+    assert seeds(storage) == list(range(6))
+
+
+def test_the_record_of_a_lost_trial_takes_no_final_ones_place(storage: Storage) -> None:
+    store = RecordStore(storage)
+    final, lost = record(0), record(0, status=Status.ERROR)
+    write_record(storage, final)
+    write_record(storage, lost)
+    assert store.take(of_seed(0)) == final
+    write_record(storage, record(1, status=Status.ERROR))
+    write_record(storage, {**record(1, status=Status.ERROR), "finished_at": "later"})
+    row = store.take(of_seed(1))
+    assert row is not None
+    assert row["finished_at"] == "later"
+
+
+def test_only_a_final_record_counts_as_one(storage: Storage) -> None:
+    for content in (b"", b"{", store_module.json.dumps(record(1)).encode()):
+        storage.write(f"records/{of_seed(0)}.json", content)
+        assert not has_record(storage, of_seed(0))
+    write_record(storage, record(0, status=Status.TIMED_OUT))
+    assert not has_record(storage, of_seed(0))
+    write_record(storage, record(0))
+    assert has_record(storage, of_seed(0))
+
+
+def test_the_run_and_the_analysis_keep_the_same_of_two_final_records(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    storage.prepare("records")
+    first, second = ({**record(0), "finished_at": moment} for moment in ("2026-11-29T10:00", "2026-11-29T09:00"))
+    storage.write("records-1.jsonl", store_module.json.dumps(second).encode() + b"\n")
+    storage.append("records", store_module.json.dumps(first).encode() + b"\n")
+    write_record(storage, {**record(0), "finished_at": "2026-11-29T11:00"})
+    kept = [
+        list(read_records(storage)["finished_at"]),
+        list(read_table(tmp_path)["finished_at"]),
+        [row["finished_at"] for row in RecordStore(storage).rows.values()],
+    ]
+    assert kept == [["2026-11-29T09:00"]] * 3

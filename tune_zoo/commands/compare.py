@@ -83,7 +83,8 @@ def _named(runs: Sequence[str]) -> dict[str, str]:
         name, equals, path = text.partition("=")
         # A path may hold an equals sign of its own.
         if not equals or Path(text).exists() or is_address(name):
-            name, path = Path(text).name.partition(".")[0] or text, text
+            bare = text.partition("?")[0] if is_address(text) else text
+            name, path = Path(bare).name.partition(".")[0] or text, text
         if name in found:
             raise ReportError(
                 f"runs need names that differ; got {name} for {found[name]} and for {path}: write NAME={path}"

@@ -6,6 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from tune_zoo.claim import plan_of
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.store import read_records
@@ -21,9 +22,10 @@ def logs(out: str, trial: str | None, console: Console) -> None:
         console: Where to print.
 
     Raises:
-        StoreError: If no trial or several begin like this, or the records cannot be read.
+        StoreError: If the folder is no run's, no trial or several begin like this, or it cannot be read.
     """
     storage = storage_at(out)
+    plan_of(storage)
     if trial is not None:
         console.print(read_log(storage, trial), soft_wrap=True, end="")
         return

@@ -55,7 +55,7 @@ def own_threshold(asked: Question) -> float | None:
 
 def heading_of(out: Out) -> str:
     """Return the question of a run: that of the shipped space of its name, else the name."""
-    name = str(space_of(out).get("name", storage_at(out).address.rpartition("/")[2]))
+    name = str(space_of(out).get("name", storage_at(out).name))
     shipped = known_spaces().get(name)
     return question(shipped) if shipped else name
 

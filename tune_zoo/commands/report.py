@@ -20,7 +20,7 @@ from tune_zoo.errors import ReportError, SpaceError, StoreError
 from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials, of_space
-from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.address import shared_storage_at, storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.copies import local_copy, published
 from tune_zoo.store import read_records
@@ -42,14 +42,15 @@ def conclude(search: Search, records: pd.DataFrame, storage: Storage, command: s
     results = analyse(records, threshold=search.plan.space.training.threshold)
     found, ends = efforts(search.plan, records), endings(search)
     about = about_run(records, storage, command)
-    with published(storage.below(REPORT)) as folder:
+    place = storage.below(REPORT)
+    with published(place) as folder:
         write_report(
             results, folder, heading=heading_of(storage), about=about, compute=_compute(found, ends, records)
         )
     show(results, console)
     for sentence in [*ends, saved(found)]:
         console.print(sentence, soft_wrap=True)
-    _tell_where(storage.at(REPORT), console)
+    _tell_where(place, console)
 
 
 def report(question: Question, *, out: str | None, command: str, console: Console) -> None:
@@ -75,21 +76,21 @@ def report(question: Question, *, out: str | None, command: str, console: Consol
         results = here.answer(own_threshold(here))
         if here.is_folder:
             heading, about, compute = (
-                heading_of(table),
+                heading_of(question.table),
                 about_run(results.trials, table, command),
                 _compute_of(table),
             )
         else:
             heading, about, compute = HEADING, about_table(question, command), ""
-    place = storage_at(question.table).below(REPORT) if out is None else storage_at(out)
+    place = storage_at(question.table).below(REPORT) if out is None else shared_storage_at(out)
     with published(place) as folder:
         write_report(results, folder, heading=heading, about=about, compute=compute)
     show(results, console)
-    _tell_where(place.address, console)
+    _tell_where(place, console)
 
 
-def _tell_where(report: str, console: Console) -> None:
-    console.print(f"report: {report}/report.html", soft_wrap=True)
+def _tell_where(place: Storage, console: Console) -> None:
+    console.print(f"report: {place.at('report.html')}", soft_wrap=True)
 
 
 def _compute_of(folder: str) -> str:

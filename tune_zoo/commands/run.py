@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -23,10 +23,11 @@ from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials, of_space
 from tune_zoo.search.studies.optuna_search import OptunaSearch
+from tune_zoo.signals import sigterm_interrupts
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.store import read_records
-from tune_zoo.trackers.choose import make_trackers
+from tune_zoo.trackers.choose import make_trackers, tracker_class
 
 if TYPE_CHECKING:
     from tune_zoo.raytune.drive import Terms
@@ -78,15 +79,23 @@ def run_space(plan: Plan, out: str | None, *, cluster: Cluster, command: str, co
     """
     storage = storage_at(out or f"results/{plan.space.name}")
     check(storage, plan.space)
-    ended = _train_missing(plan, storage, cluster, console)
+    with sigterm_interrupts():
+        try:
+            if _train_missing(plan, storage, cluster, console):
+                return _conclude(plan, storage, command, console)
+        except KeyboardInterrupt:
+            pass  # outside of the trials; inside, Ray Tune ends gracefully
+    kept = len(finished_trials(of_plan(read_records(storage), plan, console)))
+    console.print(
+        f"Interrupted. {kept} finished trials are kept in {storage.address}; this goes on from there:\n{command}",
+        soft_wrap=True,
+    )
+    return INTERRUPTED
+
+
+def _conclude(plan: Plan, storage: Storage, command: str, console: Console) -> int:
+    """Print and draw what came out; returns the exit code."""
     records = of_plan(read_records(storage), plan, console)
-    if not ended:
-        console.print(
-            f"Interrupted. {len(finished_trials(records))} finished trials are kept in {storage.address}; this "
-            f"goes on from there:\n{command}",
-            soft_wrap=True,
-        )
-        return INTERRUPTED
     search = make_search(plan, finished_trials(records))
     conclude(search, records, storage, command, console)
     if isinstance(search, OptunaSearch):
@@ -107,6 +116,8 @@ def _train_missing(plan: Plan, storage: Storage, cluster: Cluster, console: Cons
         mark(storage, plan.space)  # another search may have left the folder
         return True
     _tell_versions(records, console)
+    for name in cluster.track:
+        tracker_class(name)  # unknown or not installed: told before Ray starts
     from tune_zoo.raytune import client, connection, drive, shipping  # noqa: PLC0415  (imports ray)
 
     terms = drive.Terms(embedded=cluster.address is None, max_concurrent=cluster.max_concurrent)
@@ -128,13 +139,21 @@ def _from_here(plan: Plan, storage: Storage, cluster: Cluster, terms: Terms, con
     def shown(search: Search, placement: Placement) -> Iterator[Callable[[], None]]:
         display = display_of(search, console)
         console.print(_opening(search, placement.slots, storage.address), soft_wrap=True)
+        if not terms.embedded and plan.space.resources.gpus == "auto" and placement.gpus == 0:
+            console.print("No node has a GPU now: all trials of this run train on CPUs.")
         if plan.space.scheduler.name == "asha":
             console.print(_ASHA, soft_wrap=True)
         with display.shown():
             yield display.update
 
-    named = make_trackers(cluster.track, run_name=plan.space.name, folder=storage.folder, out=storage.address)
-    with contextlib.closing(named) as trackers, watched(embedded=terms.embedded):
+    trackers = partial(
+        make_trackers,
+        cluster.track,
+        run_name=plan.space.name,
+        folder=storage.folder,
+        out=storage.address,
+    )
+    with watched(embedded=terms.embedded):
         return drive(plan, storage, terms, trackers=trackers, shown=shown)
 
 
@@ -150,12 +169,9 @@ def _through_client(plan: Plan, storage: Storage, cluster: Cluster, terms: Terms
     console.print(
         f"The run is driven on the cluster at {cluster.address}; records go to {storage.address}", soft_wrap=True
     )
-    try:
-        with driven_on_head(plan, storage.address, terms) as driven:
-            watch(storage, console, plan=plan, ended=driven.ended)
-            return driven.result()
-    except KeyboardInterrupt:
-        return False
+    with driven_on_head(plan, storage, terms) as driven:
+        watch(storage, console, plan=plan, ended=driven.ended)
+        return driven.result()
 
 
 def _tell_versions(records: pd.DataFrame, console: Console) -> None:

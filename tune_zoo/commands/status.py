@@ -57,7 +57,7 @@ def watch(
     console: Console,
     *,
     plan: Plan | None = None,
-    ended: Callable[[], bool] = lambda: False,
+    ended: Callable[[], bool] | None = None,
     every_s: float = _EVERY_S,
 ) -> None:
     """Show how far a run has come until nothing is left of it.
@@ -66,7 +66,8 @@ def watch(
         out: Where its results are.
         console: Where to show it; off a terminal, only how it stands in the end is printed.
         plan: What it runs; None takes what its results say.
-        ended: Asked between looks whether to leave off.
+        ended: Asked between looks whether it has come to its end; None takes it for ended when nothing is left to
+            run and no run is there.
         every_s: Seconds between looks.
 
     Raises:
@@ -77,7 +78,7 @@ def watch(
     shown, over = _standing(plan, storage, console)
     with Live(shown, console=console, auto_refresh=False) as live:
         live.refresh()
-        while not (over or ended()):
+        while not (ended() if ended else over):
             time.sleep(every_s)
             try:
                 shown, over = _standing(plan, storage, console)

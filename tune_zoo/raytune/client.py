@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from tune_zoo.errors import ClusterError, TuneZooError
+from tune_zoo.errors import ClusterError, ClusterLostError, TuneZooError, in_one_line, last_line
+from tune_zoo.identity import identity
 from tune_zoo.plan import Plan
 from tune_zoo.raytune.drive import Terms, drive
+from tune_zoo.raytune.nodes import marked
 from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.base import Storage
 from tune_zoo.trackers.base import Trackers
 
 _HEAD = "node:__internal_head__"  # Ray's own mark of the head, of which a task takes next to nothing
@@ -32,8 +35,13 @@ class Driven:
     task: Any
 
     def ended(self) -> bool:
-        """Whether it came to an end."""
-        return bool(ray.wait([self.task], timeout=0)[0])
+        """Whether it came to an end.
+
+        Raises:
+            ClusterLostError: If the cluster is gone.
+        """
+        with _in_words():
+            return bool(ray.wait([self.task], timeout=0)[0])
 
     def result(self) -> bool:
         """Wait for its end; returns whether it ended by itself.
@@ -41,46 +49,73 @@ class Driven:
         Raises:
             TuneZooError: What ended it.
         """
-        try:
+        with _in_words():
             return bool(ray.get(self.task))
-        except RayTaskError as error:
-            if isinstance(error.cause, TuneZooError):
-                raise error.cause from None
-            raise ClusterError(f"the run on the cluster failed: {_last_line(error)}") from None
-        except RayError as error:
-            raise ClusterError(f"the run on the cluster was lost: {_last_line(error)}; run it again") from None
 
     def stop(self) -> None:
         """End it as Ctrl-C would, and wait until it has."""
-        ray.cancel(self.task)
-        ray.wait([self.task], timeout=_STOPS_WITHIN_S)
+        with suppress(ConnectionError):  # then it is ended already
+            ray.cancel(self.task, recursive=False)  # or its trials would be cancelled one by one, and told lost
+            ray.wait([self.task], timeout=_STOPS_WITHIN_S)
 
 
 @contextmanager
-def driven_on_head(plan: Plan, out: str, terms: Terms) -> Iterator[Driven]:
+def driven_on_head(plan: Plan, storage: Storage, terms: Terms) -> Iterator[Driven]:
     """Let the head of the connected cluster drive a run.
 
     Args:
         plan: What to run.
-        out: The address of its results, which the cluster and this machine see.
+        storage: Its results, which the cluster and this machine must both see.
         terms: How Ray is used.
+
+    Raises:
+        ClusterError: If the head has no tune_zoo.
     """
     start = ray.remote(num_cpus=0, resources={_HEAD: 0.001}, max_retries=0)(_drive)
-    driven = Driven(task=start.remote(plan, out, terms))
+    storage.prepare()
+    with marked(storage) as mark:
+        try:
+            driven = Driven(task=start.remote(plan, storage.address, terms, identity(), mark))
+        except Exception as error:  # whatever the head raised as it unpickled the run: it is raised here, too
+            raise ClusterError(
+                f"the head cannot run tune_zoo: {in_one_line(error)}; install tune_zoo there, or add --ship"
+            ) from None
+        try:
+            yield driven
+        except KeyboardInterrupt:
+            driven.stop()
+            raise
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Tell what ended a run, or the cluster that it is on, as an error of ours."""
     try:
-        yield driven
-    except KeyboardInterrupt:
-        driven.stop()
-        raise
+        yield
+    except RayTaskError as error:
+        if isinstance(error.cause, TuneZooError):
+            raise error.cause from None
+        raise ClusterError(f"the run on the cluster failed: {last_line(error)}") from None
+    except (RayError, ConnectionError) as error:
+        raise ClusterLostError(
+            f"the run on the cluster was lost: {last_line(error)}; run the same command again, no finished trial "
+            "is lost"
+        ) from None
 
 
-def _drive(plan: Plan, out: str, terms: Terms) -> bool:
+def _drive(plan: Plan, out: str, terms: Terms, asked_by: str, mark: str) -> bool:
     from tune_zoo.raytune.environment import quiet  # noqa: PLC0415  (this runs in a process of the cluster)
 
+    if identity() != asked_by:
+        raise ClusterError(
+            f"the head has {identity()}, and this machine {asked_by}; install the same there, or add --ship"
+        )
+    storage = storage_at(out)
+    if not storage.exists(mark):
+        raise ClusterError(
+            f"the head of the cluster does not see {out} of this machine; give an --out that both see, such as "
+            "s3://bucket/runs/a"
+        )
     quiet(embedded=False)
     idle: Callable[[], None] = lambda: None  # noqa: E731
-    return drive(plan, storage_at(out), terms, trackers=Trackers({}), shown=lambda *_: nullcontext(idle))
-
-
-def _last_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[-1]
+    return drive(plan, storage, terms, trackers=lambda: Trackers({}), shown=lambda *_: nullcontext(idle))

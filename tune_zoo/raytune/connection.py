@@ -13,7 +13,8 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from tune_zoo.errors import ClusterError
+from tune_zoo.errors import ClusterError, last_line
+from tune_zoo.signals import handlers_kept
 
 _LISTENS_WITHIN_S = 5.0
 _ANSWER_WITHIN_S = 30.0  # most of it to import ray, from a busy disk
@@ -33,19 +34,29 @@ def connected(
     Raises:
         ClusterError: If no Ray answers at the address.
     """
+    if address is not None and num_cpus is not None:
+        raise ClusterError(
+            f"--num-cpus is of a Ray on this machine alone, got it with --address {address}; leave it out"
+        )
     if address is not None:
         _check_listens(address)
         if not address.startswith("ray://"):
             _check_is_ray(address)
     try:
-        ray.init(
-            address=address or "local",
-            num_cpus=num_cpus if address is None else None,
-            include_dashboard=False if address is None else None,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            runtime_env=runtime_env,
-        )
+        with handlers_kept():  # Ray's own of SIGTERM ends the process at once
+            ray.init(
+                address=address or "local",
+                num_cpus=num_cpus,
+                include_dashboard=False if address is None else None,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                runtime_env=runtime_env,
+            )
+    except ImportError as error:
+        raise ClusterError(
+            f"--address {address} needs a package that is not installed ({error}); "
+            "pip install -c constraints.txt '.[cluster]'"
+        ) from None
     except (OSError, RuntimeError, ValueError, RayError) as error:
         raise ClusterError(
             f"Ray could not be reached at {address or 'this machine'}: {_first_line(error)}"
@@ -55,10 +66,6 @@ def connected(
         yield
     finally:
         ray.shutdown()
-
-
-def _last_line(text: str) -> str:
-    return (text.strip() or "it gave no reason").splitlines()[-1]
 
 
 def _first_line(error: Exception) -> str:
@@ -99,4 +106,4 @@ def _check_is_ray(address: str) -> None:
             "RAY_AUTH_MODE=token, here and on every node"
         )
     if done.returncode:
-        raise ClusterError(f"the Ray at {address} cannot be used: {_last_line(done.stderr)}")
+        raise ClusterError(f"the Ray at {address} cannot be used: {last_line(done.stderr)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -36,14 +36,14 @@ class Terms:
     max_concurrent: int | None = None
 
 
-def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Trackers, shown: Shown) -> bool:
+def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Callable[[], Trackers], shown: Shown) -> bool:
     """Run what the records lack of a plan.
 
     Args:
         plan: What to run.
         storage: Where the results go.
         terms: How Ray is used.
-        trackers: Told of every start, evaluation and end of a trial.
+        trackers: Makes what is told of every start, evaluation and end of a trial.
         shown: Shows the search.
 
     Returns:
@@ -61,11 +61,12 @@ def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Trackers, sho
         grows=not terms.embedded,
     )
     placed()  # before anything is written
-    claim(storage, plan.space)
+    storage.prepare()
     gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
     placement = placed(gpu_bytes=gpu_bytes)
     with storage.sole_run() as hold:
+        claim(storage, plan.space)
         store = RecordStore(storage)
         search = make_search(plan, finished_trials(store.frame()))
-        with shown(search, placement) as on_change:
-            return run_search(search, store, placement, hold=hold, trackers=trackers, on_change=on_change)
+        with closing(trackers()) as told, shown(search, placement) as on_change:
+            return run_search(search, store, placement, hold=hold, trackers=told, on_change=on_change)

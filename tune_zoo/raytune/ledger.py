@@ -58,8 +58,8 @@ class Ledger:
             StoreError: If records can no longer be read or written.
         """
         row = self._store.take(trial.trial_id)
-        if row is None and (unwritten := parse(str(result.get("record", "")).encode())):
-            row = unwritten  # the worker could not write it; a driver that cannot either ends the run
+        if row is None and (told := parse(str(result.get("record", "")).encode())):
+            row = told  # the worker could not write it, or it is not seen here yet
             self._store.add(row)
         elif row is None and stopped:
             row = self._given_up(trial, result)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from tune_zoo.errors import ClusterError
+from tune_zoo.errors import ClusterError, ClusterLostError, last_line
 from tune_zoo.identity import identity
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
@@ -35,6 +37,19 @@ class Look:
     gpu_bytes: float | None
 
 
+@contextmanager
+def marked(storage: Storage) -> Iterator[str]:
+    """Give the name of a file that is there as long as a block runs: who sees it sees the same results."""
+    mark = f".seen-{uuid.uuid4().hex}"
+    with contextlib.suppress(OSError):  # then nobody sees it, this machine included
+        storage.write(mark, b"")
+    try:
+        yield mark
+    finally:
+        with contextlib.suppress(OSError):
+            storage.delete(mark)
+
+
 def look_at_nodes(storage: Storage) -> float | None:
     """See that every node that can hold trials is fit to.
 
@@ -44,14 +59,8 @@ def look_at_nodes(storage: Storage) -> float | None:
     Raises:
         ClusterError: If a node has another tune_zoo or none, or does not see the results or cannot write there.
     """
-    mark = f".seen-{uuid.uuid4().hex}"
-    with contextlib.suppress(OSError):  # then no node sees it either, this one included
-        storage.write(mark, b"")
-    try:
+    with marked(storage) as mark:
         looks = _looks(storage.address, mark)
-    finally:
-        with contextlib.suppress(OSError):
-            storage.delete(mark)
     if blind := [f"{node} ({look.trouble})" for node, look in looks if look.trouble]:
         raise ClusterError(
             f"{storage.address} is not seen on {', '.join(blind)}; give an --out that all nodes read and write: "
@@ -107,12 +116,16 @@ def _answer(node: dict[str, Any], told: Any) -> Look | None:
     """Return what a node tells; None if it is gone meanwhile, which is no reason not to begin on the others."""
     try:
         look: Look = ray.get(told, timeout=_LOOK_WITHIN_S)
+    except GetTimeoutError:
+        raise ClusterLostError(
+            f"{_name(node)} gave no answer within {_LOOK_WITHIN_S:g} s; see to it, or take it out of the cluster, "
+            "and run the same command again"
+        ) from None
     except RayError as error:
         if node["NodeID"] not in [one["NodeID"] for one in _alive()]:
             return None
-        last = (str(error).strip() or "it gave no reason").splitlines()[-1]
         raise ClusterError(
-            f"{_name(node)} cannot run tune_zoo: {last}; install tune_zoo there, or add --ship"
+            f"{_name(node)} cannot run tune_zoo: {last_line(error)}; install tune_zoo there, or add --ship"
         ) from None
     return look
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import signal
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,7 +16,7 @@ from ray import tune
 from ray.tune.experiment import Trial
 from ray.tune.progress_reporter import TrialProgressCallback
 
-from tune_zoo.identity import identity
+from tune_zoo.identity import identity_of
 from tune_zoo.raytune.ledger import Running
 from tune_zoo.raytune.placement import Placement
 from tune_zoo.raytune.scheduler import NotingScheduler, make_scheduler
@@ -27,6 +24,7 @@ from tune_zoo.raytune.searcher import RecordedSearcher
 from tune_zoo.raytune.trainable import RecallTrial, TrialConfig
 from tune_zoo.search.base import Search
 from tune_zoo.search_space import Resources
+from tune_zoo.signals import handlers_kept
 from tune_zoo.storage.base import Hold
 from tune_zoo.store import RecordStore
 from tune_zoo.trackers.base import Trackers
@@ -72,7 +70,7 @@ def run_search(
     )
     with _scratch() as scratch:
         try:
-            with _sigterm_ends_gracefully():
+            with handlers_kept():
                 _tuner(searcher, scheduler, placement, scratch).fit()
         finally:
             store.compact()
@@ -98,7 +96,7 @@ def _trial_config(trial: Running, *, out: str, placement: Placement, resources: 
         asked_for=request.why,
         give_up_after=request.give_up_after,
         out=out,
-        identity=identity(),
+        identity=identity_of(request.spec),
         cpus=need.cpus,
         gpus=need.gpus,
         num_threads=trial.num_threads,
@@ -153,16 +151,3 @@ def _tuner(
             checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
         ),
     )
-
-
-@contextmanager
-def _sigterm_ends_gracefully() -> Iterator[None]:
-    """Turn SIGTERM into the SIGUSR1 that Ray Tune ends a run gracefully on; by itself it would drop the run."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGUSR1))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)

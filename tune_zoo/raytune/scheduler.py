@@ -35,6 +35,7 @@ class NotingScheduler(FIFOScheduler):
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
         """Let go of the trials that ended before this one."""
+        self.errors.pop(trial.trial_id, None)  # of a failure that it outlived
         forget_finished(tune_controller)
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ray.tune.search import Searcher
 
-from tune_zoo.errors import StoreError
+from tune_zoo.errors import ClusterError, StoreError, TuneZooError
 from tune_zoo.raytune.ledger import Ledger, Running
 from tune_zoo.raytune.placement import Placement
 from tune_zoo.raytune.scheduler import NotingScheduler
@@ -61,7 +61,7 @@ class RecordedSearcher(Searcher):
         self._running: dict[str, Running] = {}  # by Ray's name of the trial
         self._started: set[str] = set()
         self._again: deque[Request] = deque()  # those that ran out of memory on a part of a GPU
-        self._failure: StoreError | None = None
+        self._failure: TuneZooError | None = None
         self.ended = False  # whether Ray was told that nothing is left; an interrupted run never hears it
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]
@@ -69,6 +69,7 @@ class RecordedSearcher(Searcher):
 
         Raises:
             StoreError: If the records can no longer be written, or another run took over: it ends the run.
+            ClusterError: If a node joined that has other code: it would take trial after trial and train none.
         """
         if self._failure is not None:
             raise self._failure
@@ -122,6 +123,9 @@ class RecordedSearcher(Searcher):
         trial = self._running.pop(trial_id, None)
         self._started.discard(trial_id)
         if trial is None:
+            return
+        if unfit := (result or {}).get("unfit"):
+            self._failure = ClusterError(f"{unfit}; install the same there, or add --ship, and run it again")
             return
         row = self._close(trial, trial_id, result or {}, error)
         if row and row["status"] == Status.OUT_OF_MEMORY and self._placement.shares(trial):

@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 import torch
 from ray import tune
 
-from tune_zoo.identity import identity
+from tune_zoo.identity import identity, identity_of
 from tune_zoo.record import Row, make_record
 from tune_zoo.result import Progress, Status, TrialResult, failure
 from tune_zoo.spec import TrialSpec
@@ -35,7 +35,7 @@ class TrialConfig(TypedDict):
         asked_for: Why a search wanted it.
         give_up_after: The step from which on it may be given up, or None.
         out: The address of the results; a path is absolute, for trials change their working directory.
-        identity: The driver's, which the worker's must equal.
+        identity: What the driver has of the trial's code, which the worker's must equal.
         cpus: CPUs that it is given.
         gpus: GPUs, or a part of one.
         num_threads: Threads of torch.
@@ -83,32 +83,28 @@ class RecallTrial(tune.Trainable):
         if self._spec.training.compile:
             # Torch keeps eight compiled forms of a model in a process, and runs a ninth as it stands.
             torch.compiler.reset()
-        self._training = self._checked(config)
+        self._unfit = _unfit(config["identity"], identity_of(self._spec))
+        self._training = self._begun(config)
         # Its node may have died between its record and its last report.
         self._is_on_record = has_record(self._results, self._spec.trial_id)
 
-    def _checked(self, config: dict[str, Any]) -> Generator[Progress, None, TrialResult]:
-        """Train, once it is known that this is the driver's tune_zoo: a node may have joined since it looked."""
-        if config["identity"] != identity():
-            raise RuntimeError(f"{platform.node()} has {identity()}, and the driver {config['identity']}")
+    def _begun(self, config: dict[str, Any]) -> Generator[Progress, None, TrialResult]:
         # Logical GPUs exist on machines without one; the same code then runs on the CPU.
         device = "cuda" if config["gpus"] and torch.cuda.is_available() else "cpu"
-        return (
-            yield from training(
-                self._spec,
-                num_threads=self._num_threads,
-                device=device,
-                timeout_s=config["timeout_s"],
-                give_up_after=config["give_up_after"],
-                checkpoints=self._files,
-                checkpoint_every_s=config["checkpoint_every_s"],
-            )
+        return training(
+            self._spec,
+            num_threads=self._num_threads,
+            device=device,
+            timeout_s=config["timeout_s"],
+            give_up_after=config["give_up_after"],
+            checkpoints=self._files,
+            checkpoint_every_s=config["checkpoint_every_s"],
         )
 
     def step(self) -> dict[str, Any]:
         """Train until the next evaluation, or to the end."""
-        if self._is_on_record:
-            return {"accuracy": 0.0, "steps": 0, "done": True}
+        if self._unfit or self._is_on_record:
+            return {"accuracy": 0.0, "steps": 0, "done": True, "unfit": self._unfit}
         try:
             with self._output_kept():
                 progress = next(self._training)
@@ -138,14 +134,12 @@ class RecallTrial(tune.Trainable):
         row = make_record(self._spec, result, num_threads=self._num_threads, asked_for=self._asked_for)
         if result.status.lost or result.status is Status.DIVERGED:
             self._files.write_log(self._log(row, trace))
-        report = {"accuracy": result.accuracy or 0.0, "steps": result.steps, "done": True}
-        try:
+        with contextlib.suppress(OSError):  # the driver may still be able to write it
             write_record(self._results, row)
-        except OSError:  # the driver may still be able to
-            return {**report, "record": json.dumps(row)}
-        if not result.status.lost:
-            self._files.discard()
-        return report
+            if not result.status.lost:
+                self._files.discard()
+        done = {"accuracy": result.accuracy or 0.0, "steps": result.steps, "done": True}
+        return {**done, "record": json.dumps(row)}
 
     def _log(self, row: Row, trace: str) -> str:
         place = f"{row['status']} on {row['node']} ({row['device']}) at {row['finished_at']}, {identity()}"
@@ -153,5 +147,11 @@ class RecallTrial(tune.Trainable):
         return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
     def cleanup(self) -> None:
-        """Let go of the model."""
+        """Let go of the model, and of the memory that torch keeps for the next one: it is the neighbours', too."""
         self._training.close()
+        torch.cuda.empty_cache()  # does nothing in a process that never used a GPU
+
+
+def _unfit(theirs: str, ours: str) -> str:
+    """Say that this node has other code than the driver, empty if not: it may have joined since the look."""
+    return "" if theirs == ours else f"{platform.node()} has {ours}, and this driver {theirs}"

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import ray
+from ray.exceptions import RayError
 
 from tune_zoo.errors import ClusterLostError
+from tune_zoo.signals import ends_on_sigusr1
 
 _EVERY_S = 2.0
 _HEAD_GONE_S = 45.0  # a head may come back; after a minute Ray itself ends the process, without a word
@@ -36,6 +38,9 @@ def watched(*, embedded: bool) -> Iterator[None]:
     watchdog.start()
     try:
         yield
+    except RayError:
+        if not watchdog.reason:
+            raise
     finally:
         watchdog.ended.set()
         watchdog.join()
@@ -81,7 +86,7 @@ class _Watchdog(threading.Thread):
 
     def _end(self, why: str) -> None:
         self.reason = f"{why}; run the same command again, no finished trial is lost"
-        if signal.getsignal(signal.SIGUSR1) != signal.SIG_DFL:  # Ray Tune's, while it runs: it ends gracefully
+        if ends_on_sigusr1():
             os.kill(os.getpid(), signal.SIGUSR1)
             if self.ended.wait(_ENDS_WITHIN_S):
                 return

@@ -111,3 +111,14 @@ class Storage(ABC):
     def at(self, name: str) -> str:
         """Return the address of a file."""
         return f"{self.address}/{name}"
+
+    @property
+    def name(self) -> str:
+        """What it is called where it lies: the last part of its address."""
+        return self.at("").rstrip("/").rpartition("/")[2]
+
+    @property
+    def neighbour(self) -> str:
+        """The address of a place beside it, for whoever needs another."""
+        here = self.at("").rstrip("/")
+        return f"{here}-2{self.address.removeprefix(here)}"

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tune_zoo.errors import StoreError
+from analysis.errors import AnalysisError
+from tune_zoo.errors import StoreError, TuneZooError
 from tune_zoo.storage.address import is_address, storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.parallel import in_parallel
 
 _OF_A_RUN = ("records",)  # the folders that an analysis reads
+_READINGS = 10  # at most, while a run puts files of its table together
 
 
 @contextmanager
@@ -21,6 +23,8 @@ def local_copy(table: str) -> Iterator[str]:
 
     Raises:
         StoreError: If no run is at the address, or it cannot be read.
+        TuneZooError: What the block raises, and it speaks of the address in place of the copy.
+        AnalysisError: Likewise.
     """
     if not is_address(table):
         yield str(storage_at(table).folder) if table.startswith("file://") else table
@@ -35,23 +39,33 @@ def local_copy(table: str) -> Iterator[str]:
             ) from None
         if not copied:
             raise StoreError(f"{table} is not the results folder of a run; give one, such as results/quickstart")
-        yield folder
+        try:
+            yield folder
+        except (TuneZooError, AnalysisError) as error:
+            raise type(error)(str(error).replace(folder, table)) from None
 
 
 def _fetch(storage: Storage, folder: Path) -> int:
-    def fetch(name: str) -> int:
+    """Copy a run, and return how many files were there."""
+
+    def fetch(name: str) -> bool:
         try:
             (folder / name).write_bytes(storage.read(name))
         except FileNotFoundError:
-            return 0
-        return 1
+            return False
+        return True
 
     copied = 0
     for inner in _OF_A_RUN:
         (folder / inner).mkdir()
         copied += sum(in_parallel(fetch, [f"{inner}/{name}" for name in storage.names(inner)]))
     # Listed only now: a run moves what is in the inbox into its table meanwhile.
-    return copied + sum(in_parallel(fetch, storage.names()))
+    for _ in range(_READINGS):
+        found = list(in_parallel(fetch, storage.names()))
+        copied += sum(found)
+        if all(found):
+            break
+    return copied
 
 
 @contextmanager

@@ -123,7 +123,7 @@ class Lease(Hold):
     def _renew(self) -> None:
         renewed = time.monotonic()
         while not self._ended.wait(_RENEW_S):
-            with contextlib.suppress(OSError):  # the store is gone for a while: no reason to end
+            with contextlib.suppress(Exception):  # the store is gone for a while: no reason to end
                 if not self._storage.exists(self._name):
                     self._lost = True
                     return
@@ -135,7 +135,8 @@ class Lease(Hold):
                 renewed = time.monotonic()
 
     def _is_replaced(self) -> bool:
-        return any(told.get("state") == "holding" for told in self._others().values())
+        # One that claims found none ahead of it: it may hold at any moment.
+        return any(told.get("state") != "waiting" for told in self._others().values())
 
 
 def holder_of(storage: ObjectStorage) -> Holder | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +18,12 @@ from tune_zoo.files import replacing
 from tune_zoo.storage.base import Hold, Holder, Storage
 
 LOCK = ".lock"
+
+_LEFTOVER = re.compile(r"\.(\d+|seen|probe)[.-].+")
+"""Unfinished files, and those by which a run sees whether all nodes see the folder."""
+
+_OLD_S = 3600.0
+"""Seconds after which such a file is a dead process's."""
 
 _PATIENCE_S = 0.5
 """Seconds to wait for the lock: whoever asks for its holder takes it for a moment."""
@@ -106,6 +114,7 @@ class LocalStorage(Storage):
     def prepare(self, *folders: str) -> None:
         """Make the folder and folders in it; files in the place of these are set aside."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._clear()
         for name in folders:
             path = self.folder / name
             if path.exists() and not path.is_dir():
@@ -119,6 +128,13 @@ class LocalStorage(Storage):
                 with contextlib.suppress(OSError):
                     leftover.unlink()
         self._prepared = tuple(dict.fromkeys([*self._prepared, *folders]))
+
+    def _clear(self) -> None:
+        """Delete what processes killed long ago left in the folder itself, where others may be writing now."""
+        for path in self.folder.glob(".*"):
+            with contextlib.suppress(OSError):
+                if _LEFTOVER.fullmatch(path.name) and path.stat().st_mtime < time.time() - _OLD_S:
+                    path.unlink()
 
     def _check_there(self, *folders: Path) -> None:
         """See that folders are there, and with them those that were prepared: without these it is another place.
@@ -134,7 +150,12 @@ class LocalStorage(Storage):
 
     @contextmanager
     def sole_run(self) -> Iterator[Hold]:
-        """Hold the folder by a lock that goes with the process, however that ends."""
+        """Hold the folder by a lock that goes with the process, however that ends.
+
+        It is as good as the file system's `flock`: one mounted for locks of each machine alone lets a run on
+        another machine in. Where there is no `flock` at all, filelock warns and leaves a file in its place: that
+        of a run killed on another machine, or one whose machine started anew, may have to be deleted by hand.
+        """
         lock = FileLock(self.folder / LOCK)
         try:
             lock.acquire(timeout=_PATIENCE_S)

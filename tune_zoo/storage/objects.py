@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import time
 import uuid
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from pyarrow import fs
 
+from tune_zoo.errors import in_one_line
 from tune_zoo.storage.base import Hold, Holder, Storage
 from tune_zoo.storage.lease import Lease, holder_of
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 _READS = 5  # of one object, at most
+
+
+@contextmanager
+def _failing_as_files_do() -> Iterator[None]:
+    """Turn what packages of fsspec raise into OSErrors."""
+    try:
+        yield
+    except OSError:
+        raise
+    except NotImplementedError as error:
+        raise OSError(errno.EROFS, in_one_line(error, kind=False) or "it can only be read") from error
+    except Exception as error:
+        raise OSError(in_one_line(error)) from error
 
 
 class Uncached(fs.FSSpecHandler):  # type: ignore[misc]
@@ -44,6 +60,7 @@ class ObjectStorage(Storage):
         self._fs = filesystem
         self._path = path
 
+    @_failing_as_files_do()
     def read(self, name: str) -> bytes:
         """Return what an object holds."""
         path = self._at(name)
@@ -61,6 +78,7 @@ class ObjectStorage(Storage):
                 return data
         raise OSError(f"{self.at(name)} is replaced over and over")
 
+    @_failing_as_files_do()
     def write(self, name: str, data: bytes) -> None:
         """Write an object in one piece."""
         with self._fs.open_output_stream(self._at(name)) as stream:
@@ -70,6 +88,7 @@ class ObjectStorage(Storage):
         """Write the lines as one more object of the table."""
         self.write(f"{table}-{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.jsonl", lines)
 
+    @_failing_as_files_do()
     def names(self, folder: str = "") -> list[str]:
         """Return the names of the objects right below a prefix."""
         try:
@@ -78,10 +97,12 @@ class ObjectStorage(Storage):
             return []
         return sorted(info.base_name for info in found if info.is_file and info.base_name[0] != ".")
 
+    @_failing_as_files_do()
     def exists(self, name: str) -> bool:
         """Whether an object is there."""
         return bool(self._fs.get_file_info(self._at(name)).type == fs.FileType.File)
 
+    @_failing_as_files_do()
     def delete(self, name: str) -> None:
         """Delete an object, if it is there."""
         try:
@@ -96,6 +117,7 @@ class ObjectStorage(Storage):
         self.delete(name)
         return self.at(aside)
 
+    @_failing_as_files_do()
     def prepare(self, *folders: str) -> None:
         """Make folders, where it is no object store, which has none."""
         if self._fs.type_name in _OBJECT_STORES:

@@ -41,7 +41,7 @@ def patiently(call: Callable[[], Value], *, seconds: float | None = None) -> Val
             raise
         except OSError as error:
             waited = time.monotonic() - began
-            if _lasts(error) or waited + pause > limit:
+            if lasts(error) or waited + pause > limit:
                 raise
             if waited > _TOLD_AFTER_S and not told:
                 told = True
@@ -50,5 +50,6 @@ def patiently(call: Callable[[], Value], *, seconds: float | None = None) -> Val
         pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
-def _lasts(error: OSError) -> bool:
+def lasts(error: OSError) -> bool:
+    """Whether somebody has to mend what raised an error of a storage."""
     return error.errno in _LASTING or any(word in str(error) for word in _LASTING_WORDS)

@@ -1,4 +1,4 @@
-"""Trials under Ray with parts of GPUs: want of memory, shares that differ, records that workers cannot write."""
+"""Trials in trouble under Ray: want of memory on parts of GPUs, records that cannot be written or reported."""
 
 from __future__ import annotations
 
@@ -129,6 +129,14 @@ def test_the_driver_writes_the_record_that_a_worker_cannot(local_ray: None, tmp_
     assert ended
     assert read_records(tmp_path)["status"].tolist() == ["unsolved"]
     assert not list((tmp_path / "checkpoints").iterdir())
+
+
+def test_a_trial_whose_node_died_after_its_record_is_not_trained_again(local_ray: None, tmp_path: Path) -> None:
+    search = Hearing(plan := plan_of("Vanishing"))
+    ended, _ = run(plan, tmp_path, search=search)
+    assert ended
+    assert statuses(tmp_path, "Vanishing") == search.heard == ["unsolved"]  # trained again, it would vanish again
+    assert not list((tmp_path / "logs").iterdir())
 
 
 def test_a_run_that_another_took_over_ends_with_a_sentence(local_ray: None, tmp_path: Path) -> None:
