@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from tune_zoo.plan import Plan
@@ -60,14 +61,19 @@ def searching(
     scheduler: Any = None,
     hold: Hold | None = None,
     trackers: Any = None,
+    slots: int = 0,
     **placed: Any,
 ) -> Any:
-    """Return the searcher of a search whose trials get three CPUs each, and other resources where told."""
+    """Return the searcher of a search whose trials get three CPUs each, and other resources where told.
+
+    As many trials as `slots` find room at once; by default each new one has to wait.
+    """
     from tune_zoo.raytune.ledger import Running
     from tune_zoo.raytune.placement import Placement
     from tune_zoo.raytune.scheduler import NotingScheduler
     from tune_zoo.raytune.searcher import RecordedSearcher
 
+    room: Any = SimpleNamespace(share=lambda needs: len(list(needs)) / slots if slots else 1.0)
     placement = Placement(**{"cpus": 3.0, "gpus": 0.0, "slots": 4, "max_concurrent": 4, **placed})
 
     def config(trial: Running) -> Any:
@@ -78,6 +84,7 @@ def searching(
         search,
         store,
         placement=placement,
+        room=room,
         trial_config=config,
         scheduler=scheduler or NotingScheduler(),
         hold=hold or Held(),

@@ -28,7 +28,20 @@ def test_the_benchmark_of_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.ray
-def test_the_benchmark_of_the_hand_over(local_ray: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_benchmark_of_the_hand_over(
+    local_ray: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
     seconds = runpy.run_path(str(FOLDER / "handover.py"))["main"](trials=8)
     assert 0 < seconds < 10
     assert "median" in capsys.readouterr().out
+
+
+@pytest.mark.ray
+def test_the_benchmark_of_useful_time(
+    local_ray: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    share = runpy.run_path(str(FOLDER / "useful_time.py"))["main"](trials=2, seconds=0.3)
+    assert 0 < share < 1
+    assert "of the time went into training" in " ".join(capsys.readouterr().out.split())

@@ -162,7 +162,7 @@ def test_a_place_that_cannot_be_read_or_written(s3: str, space_file: Any) -> Non
 def test_the_other_place_that_is_advised_keeps_what_follows_the_question_mark(s3: str, space_file: Any) -> None:
     out = f"{s3}?region=us-east-1"
     claim(out, load_space(space_file()))
-    with pytest.raises(StoreError, match="") as error:
+    with pytest.raises(StoreError, match="another search space") as error:
         check(out, load_space(space_file(training={"threshold": 0.9})))
     assert str(error.value).endswith(f"such as --out {s3}-2?region=us-east-1")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tune_zoo.errors import ClusterError, ClusterLostError
 from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.space_file import load_space
+from tune_zoo.storage.local import LocalStorage
 from tune_zoo.store import read_records
 
 pytestmark = pytest.mark.ray
@@ -47,7 +49,7 @@ def test_the_head_drives_a_run_to_its_end(local_ray: None, plan: Plan, tmp_path:
     from tune_zoo.raytune.drive import Terms
 
     out = tmp_path / "out"
-    with driven_on_head(plan, str(out), Terms(embedded=False)) as run:
+    with driven_on_head(plan, LocalStorage(out), Terms(embedded=False)) as run:
         assert run.result() is True
         assert run.ended()
     assert sorted(read_records(out)["trial_id"]) == sorted(spec.trial_id for spec in plan.trials)
@@ -66,7 +68,7 @@ def test_an_interruption_ends_the_run_on_the_head_and_what_finished_is_kept(
     out, runs = tmp_path / "out", []
 
     def interrupt() -> None:
-        with driven_on_head(plan, str(out), Terms(embedded=False, max_concurrent=1)) as run:
+        with driven_on_head(plan, LocalStorage(out), Terms(embedded=False, max_concurrent=1)) as run:
             runs.append(run)
             wait_until(lambda: not run.ended() and read_records(out).empty, seconds=120)
             assert not run.ended(), run.result()
@@ -86,9 +88,9 @@ def test_a_users_error_on_the_head_is_the_users_here(local_ray: None, space_file
 
     plan = resolved_plan(load_space(space_file(resources={"cpus": 64})))
     refused = pytest.raises(ClusterError, match=r"^no node can hold a trial of 64 CPUs")
-    with refused, driven_on_head(plan, str(tmp_path / "out"), Terms(embedded=False)) as run:
+    with refused, driven_on_head(plan, LocalStorage(tmp_path / "out"), Terms(embedded=False)) as run:
         run.result()
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").iterdir())  # nothing was written
 
 
 def test_a_head_with_another_tune_zoo_than_this_machine_is_named(
@@ -99,9 +101,27 @@ def test_a_head_with_another_tune_zoo_than_this_machine_is_named(
 
     monkeypatch.setattr(client, "identity", lambda: "tune_zoo 0.0.9")
     refused = pytest.raises(ClusterError, match=r"^the head has tune_zoo .*, and this machine tune_zoo 0\.0\.9; ")
-    with refused, client.driven_on_head(plan, str(tmp_path / "out"), Terms(embedded=False)) as run:
+    with refused, client.driven_on_head(plan, LocalStorage(tmp_path / "out"), Terms(embedded=False)) as run:
         run.result()
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").iterdir())  # nothing was written
+
+
+def test_results_that_the_head_does_not_see_are_told_before_anything_runs(
+    local_ray: None, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tune_zoo.raytune import client
+    from tune_zoo.raytune.drive import Terms
+
+    @contextmanager
+    def unseen(storage: LocalStorage) -> Iterator[str]:
+        yield ".seen-nowhere"
+
+    monkeypatch.setattr(client, "marked", unseen)
+    refused = pytest.raises(
+        ClusterError, match=r"^the head of the cluster does not see .*out of this machine; give"
+    )
+    with refused, client.driven_on_head(plan, LocalStorage(tmp_path / "out"), Terms(embedded=False)) as run:
+        run.result()
 
 
 def test_another_error_on_the_head_is_one_sentence(local_ray: None) -> None:

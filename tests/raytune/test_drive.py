@@ -38,7 +38,9 @@ def driven(plan: Plan, out: Path, *, embedded: bool = True, most: int | None = N
     from tune_zoo.raytune.drive import Terms, drive
 
     terms = Terms(embedded=embedded, max_concurrent=most)
-    return drive(plan, LocalStorage(out), terms, trackers=Trackers({}), shown=lambda *_: nullcontext(lambda: None))
+    return drive(
+        plan, LocalStorage(out), terms, trackers=lambda: Trackers({}), shown=lambda *_: nullcontext(lambda: None)
+    )
 
 
 def plan_of(space_file: Any, **resources: Any) -> Plan:
@@ -76,3 +78,4 @@ def test_a_folder_that_another_run_holds_is_left_alone(runs: list[Any], space_fi
     with storage.sole_run(), held:
         driven(plan_of(space_file), tmp_path / "out")
     assert not runs
+    assert not storage.exists("space.json")

@@ -131,3 +131,20 @@ def test_as_many_at_once_as_fit_unless_nodes_may_join_or_somebody_says_less(clus
 def test_a_trial_has_a_thread_for_each_whole_cpu(cluster: Cluster, cpus: float, threads: int) -> None:
     cluster((8, 0))
     assert placed(Resources(cpus=cpus, gpus=0)).num_threads == threads
+
+
+def test_how_full_nodes_are_follows_those_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tune_zoo.raytune import placement
+
+    nodes = [{"CPU": 4.0, "GPU": 1.0}]
+    monkeypatch.setattr(placement, "_nodes", lambda: list(nodes))
+    room = placement.Room()
+    small, whole = placement.Need(cpus=1.0, gpus=0.25), placement.Need(cpus=1.0, gpus=1.0)
+    assert room.share([small, small]) == 0.5
+    assert room.share([small, whole]) == 1.25
+    nodes.append({"CPU": 4.0, "GPU": 3.0})
+    assert room.share([small, small]) == 0.5  # as the last look was
+    monkeypatch.setattr(placement, "_LOOK_EVERY_S", -1.0)
+    assert room.share([small, small]) == 0.25
+    nodes.clear()
+    assert room.share([small]) == 1.0

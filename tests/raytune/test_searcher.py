@@ -10,7 +10,7 @@ import pytest
 from conftest import leave_record
 from ray_runs import Held, searching
 
-from tune_zoo.errors import StoreError
+from tune_zoo.errors import ClusterError, StoreError
 from tune_zoo.plan import Plan
 from tune_zoo.record import Row, make_record
 from tune_zoo.resolve import resolved_plan
@@ -135,6 +135,17 @@ def test_one_trial_at_the_most_waits_for_room(plan: Plan, tmp_path: Path) -> Non
     assert isinstance(searcher.suggest("three"), dict)
 
 
+def test_trials_that_find_room_need_not_wait_for_the_start_of_one_another(plan: Plan, tmp_path: Path) -> None:
+    searcher = searching(GridSweep(plan), RecordStore(tmp_path), slots=3)
+    for name in ("one", "two", "three"):  # a worker takes seconds to start
+        assert isinstance(searcher.suggest(name), dict)
+    assert searcher.suggest("four") is None
+    for name in ("one", "two", "three"):
+        searcher.on_trial_start(name)
+    assert isinstance(searcher.suggest("four"), dict)  # the one that waits for a node to join
+    assert searcher.suggest("five") is None
+
+
 def test_nothing_left_is_finished_only_once_nothing_runs(space_file: Any, tmp_path: Path) -> None:
     one = space_file(axes={"seq_len": [8], "d_model": [4]}, mixers=[{"name": "attention"}], sweep="until_solved")
     searcher = searching(GridSweep(resolved_plan(load_space(one))), RecordStore(tmp_path))
@@ -236,3 +247,18 @@ def test_trackers_hear_of_starts_evaluations_and_ends(plan: Plan, tmp_path: Path
         (one.trial_id, "solved"),
         (other.trial_id, None),
     ]
+
+
+def test_a_node_with_other_code_ends_the_run(plan: Plan, tmp_path: Path) -> None:
+    store = RecordStore(tmp_path)
+    searcher = searching(GridSweep(plan), store)
+    searcher.suggest("one")
+    searcher.on_trial_start("one")
+    searcher.on_trial_complete(
+        "one", result={"done": True, "unfit": "node-2 has tune_zoo 0.0.9, and this driver 0.1"}
+    )
+    with pytest.raises(
+        ClusterError, match=r"^node-2 has tune_zoo 0\.0\.9, and this driver 0\.1; install the same"
+    ):
+        searcher.suggest("other")
+    assert store.frame().empty  # the trial is not told lost: it never ran

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from conftest import leave_record, trial
 
-from tune_zoo.identity import identity
+from tune_zoo.identity import identity, identity_of
 from tune_zoo.inbox import INBOX
 from tune_zoo.record import make_record
 from tune_zoo.result import Status, TrialResult
@@ -45,7 +45,7 @@ def worker(storage: LocalStorage, spec: TrialSpec, **changes: Any) -> Any:
 def config(storage: LocalStorage, spec: TrialSpec, **changes: Any) -> dict[str, Any]:
     told = {
         "spec": spec.model_dump_json(), "asked_for": "grid", "give_up_after": None, "out": storage.address,
-        "identity": identity(), "cpus": 1.0, "gpus": 0.0, "num_threads": 1, "timeout_s": None,
+        "identity": identity_of(spec), "cpus": 1.0, "gpus": 0.0, "num_threads": 1, "timeout_s": None,
         "checkpoint_every_s": 0.0,
     }  # fmt: skip
     return {**told, **changes}
@@ -93,11 +93,10 @@ def test_a_trial_that_is_on_record_is_not_trained_again(storage: LocalStorage) -
 
 def test_a_trial_is_not_trained_by_another_tune_zoo_than_the_drivers(storage: LocalStorage) -> None:
     spec = spec_of()
-    to_the_end(worker(storage, spec, identity="tune_zoo 0.0.9"))
-    (row,) = read_records(storage).to_dict("records")
-    assert (row["status"], row["steps"]) == ("error", 0)
-    assert f"has {identity()}, and the driver tune_zoo 0.0.9" in row["message"]
-    assert "and the driver tune_zoo 0.0.9" in read_log(storage, spec.trial_id)
+    (last,) = to_the_end(worker(storage, spec, identity="tune_zoo 0.0.9"))
+    assert last["done"]
+    assert f"has {identity()}, and this driver tune_zoo 0.0.9" in last["unfit"]
+    assert read_records(storage).empty  # it says nothing of the trial
 
 
 def test_a_failed_trials_log_holds_the_traceback_and_the_end_of_what_it_printed(storage: LocalStorage) -> None:

@@ -92,8 +92,8 @@ def test_what_pyarrow_takes_without_secrets_is_taken() -> None:
     for address in (
         "s3://bucket/a?region=us-east-1&scheme=http&endpoint_override=host:1&tls_verify_certificates=false",
         "gs://anonymous@bucket/a?project_id=b&retry_limit_seconds=3",
-        "abfss://c@account.dfs.core.windows.net/a?client_id=b&tenant_id=&credential_kind=cli&enable_tls=false",
-    )[:2]:
+        "abfss://c@account.dfs.core.windows.net/a?credential_kind=cli&enable_tls=false",
+    ):
         assert storage_at(address).address == address
 
 
@@ -120,5 +120,5 @@ def test_what_a_package_of_fsspec_raises_at_an_address_is_told(monkeypatch: pyte
         raise LookupError("no token")
 
     monkeypatch.setattr("fsspec.core.url_to_fs", fail)
-    with pytest.raises(StoreError, match="'memory://a/b' cannot be used: .*no token; give a folder"):
+    with pytest.raises(StoreError, match=r"'memory://a/b' cannot be used: .*no token; give a folder"):
         storage_at("memory://a/b")

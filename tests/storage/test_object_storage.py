@@ -69,7 +69,7 @@ def test_a_bucket_that_is_missing_is_no_missing_file_to_write_to(s3: str) -> Non
         missing.names()
 
 
-class TokenExpired(Exception):
+class TokenExpiredError(Exception):
     """What a package of fsspec raises, and is no OSError."""
 
 
@@ -103,8 +103,8 @@ def all_raise(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_a_package_of_fsspec_raises_is_an_error_of_files(
     by_fsspec: ObjectStorage, monkeypatch: pytest.MonkeyPatch, call: Callable[[ObjectStorage], object]
 ) -> None:
-    all_raise(TokenExpired("since noon"), monkeypatch)
-    with pytest.raises(OSError, match="TokenExpired: since noon"):
+    all_raise(TokenExpiredError("since noon"), monkeypatch)
+    with pytest.raises(OSError, match="TokenExpiredError: since noon"):
         call(by_fsspec)
 
 
@@ -117,13 +117,13 @@ def test_it_is_waited_for(by_fsspec: ObjectStorage, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(patience.time, "sleep", back)
     with pytest.MonkeyPatch.context() as broken:
-        all_raise(TokenExpired("since noon"), broken)
+        all_raise(TokenExpiredError("since noon"), broken)
         assert patiently(lambda: by_fsspec.read("a")) == b"1"
     assert len(pauses) == 1
 
 
 def test_a_place_that_can_only_be_read_is_not_waited_for() -> None:
     storage = storage_at("http://127.0.0.1:9/a")
-    with pytest.raises(OSError, match="") as error:
+    with pytest.raises(OSError, match=r"\[Errno") as error:
         patiently(lambda: storage.write("a", b"1"))
     assert error.value.errno == errno.EROFS

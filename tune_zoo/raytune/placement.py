@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +15,8 @@ from tune_zoo.footprint import gpu_share
 from tune_zoo.raytune.ledger import Running
 from tune_zoo.search_space import Resources
 from tune_zoo.spec import TrialSpec
+
+_LOOK_EVERY_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,31 +85,59 @@ def place(
     Raises:
         ClusterError: If no node can hold some trial.
     """
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+    nodes = _nodes()
     gpus = resources.gpus
     if gpus == "auto" and not any(node.get("GPU", 0) for node in nodes):
         gpus = 0.0
-    shares = sorted({_gpus(gpus, spec, gpu_bytes) for spec in specs})
-    slots = [_slots(nodes, Need(cpus=resources.cpus, gpus=share)) for share in shares]
-    if 0 in slots:
-        share = shares[slots.index(0)]
-        kinds = {f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs": None for node in nodes}
-        there = ", ".join(kinds)
-        raise ClusterError(
-            f"no node can hold a trial of {resources.cpus:g} CPUs and {share:g} GPUs (nodes have: {there}); "
-            "lower resources.cpus or resources.gpus in the space, or connect to a larger cluster"
-        )
-    most = max(slots)
+    needs = {Need(cpus=resources.cpus, gpus=_gpus(gpus, spec, gpu_bytes)) for spec in specs}
+    slots = {need: _slots(nodes, need) for need in needs}
+    for need in needs:
+        if not slots[need]:
+            raise _fits_nowhere(need, nodes)
+    most = max(slots.values())
     return Placement(
         cpus=resources.cpus,
         gpus=gpus,
         gpu_bytes=gpu_bytes,
         slots=min(most, max_concurrent or most),
-        max_concurrent=max_concurrent or (_ANY if grows or len(shares) > 1 else most),
+        max_concurrent=max_concurrent or (_ANY if grows or len(needs) > 1 else most),
     )
 
 
 _ANY = 100_000  # at once: what fits is then Ray's to say
+
+
+def _fits_nowhere(need: Need, nodes: Iterable[dict[str, Any]]) -> ClusterError:
+    kinds = {f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs": None for node in nodes}
+    return ClusterError(
+        f"no node can hold a trial of {need.cpus:g} CPUs and {need.gpus:g} GPUs (nodes have: {', '.join(kinds)}); "
+        "lower resources.cpus or resources.gpus in the space, or connect to a larger cluster"
+    )
+
+
+class Room:
+    """How full the cluster is with the trials of this run, whose nodes may come and go."""
+
+    def __init__(self) -> None:
+        self._nodes: list[dict[str, Any]] = []
+        self._slots: dict[Need, int] = {}
+        self._looked = -math.inf
+
+    def share(self, needs: Iterable[Need]) -> float:
+        """Return how much of the nodes so many trials take together; 1 is all of it."""
+        if time.monotonic() - self._looked > _LOOK_EVERY_S:
+            self._nodes, self._slots, self._looked = _nodes(), {}, time.monotonic()
+        return sum(1 / max(1, self._slots_for(need)) for need in needs)
+
+    def _slots_for(self, need: Need) -> int:
+        if need not in self._slots:
+            self._slots[need] = _slots(self._nodes, need)
+        return self._slots[need]
+
+
+def _nodes() -> list[dict[str, Any]]:
+    """Return the resources of every node that is alive."""
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
 
 
 def _slots(nodes: Iterable[dict[str, Any]], need: Need) -> int:

@@ -18,7 +18,7 @@ from ray.tune.progress_reporter import TrialProgressCallback
 
 from tune_zoo.identity import identity_of
 from tune_zoo.raytune.ledger import Running
-from tune_zoo.raytune.placement import Placement
+from tune_zoo.raytune.placement import Placement, Room
 from tune_zoo.raytune.scheduler import NotingScheduler, make_scheduler
 from tune_zoo.raytune.searcher import RecordedSearcher
 from tune_zoo.raytune.trainable import RecallTrial, TrialConfig
@@ -62,6 +62,7 @@ def run_search(
         search,
         store,
         placement=placement,
+        room=Room(),
         trial_config=partial(_trial_config, out=store.storage.address, placement=placement, resources=resources),
         scheduler=scheduler,
         hold=hold,

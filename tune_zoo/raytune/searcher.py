@@ -10,7 +10,7 @@ from ray.tune.search import Searcher
 
 from tune_zoo.errors import ClusterError, StoreError, TuneZooError
 from tune_zoo.raytune.ledger import Ledger, Running
-from tune_zoo.raytune.placement import Placement
+from tune_zoo.raytune.placement import Placement, Room
 from tune_zoo.raytune.scheduler import NotingScheduler
 from tune_zoo.raytune.trainable import TrialConfig
 from tune_zoo.record import Row
@@ -21,6 +21,8 @@ from tune_zoo.storage.base import Hold
 from tune_zoo.store import RecordStore
 from tune_zoo.trackers.base import Trackers
 
+_FULL = 1.0 - 1e-6
+
 
 class RecordedSearcher(Searcher):
     """Hands the trials of a search to Ray Tune and tells it how they ended, by their records.
@@ -29,6 +31,7 @@ class RecordedSearcher(Searcher):
         search: What to ask.
         store: The records.
         placement: What each trial is given.
+        room: How full the nodes are with trials.
         trial_config: Turns a trial into the config of its trainable.
         scheduler: Knows which trials it stopped, and why others failed.
         hold: The run's hold on the results.
@@ -42,6 +45,7 @@ class RecordedSearcher(Searcher):
         store: RecordStore,
         *,
         placement: Placement,
+        room: Room,
         trial_config: Callable[[Running], TrialConfig],
         scheduler: NotingScheduler,
         hold: Hold,
@@ -60,6 +64,7 @@ class RecordedSearcher(Searcher):
         self._on_change = on_change
         self._running: dict[str, Running] = {}  # by Ray's name of the trial
         self._started: set[str] = set()
+        self._room = room
         self._again: deque[Request] = deque()  # those that ran out of memory on a part of a GPU
         self._failure: TuneZooError | None = None
         self.ended = False  # whether Ray was told that nothing is left; an interrupted run never hears it
@@ -78,8 +83,8 @@ class RecordedSearcher(Searcher):
                 f"another run took over {self._store.storage.address}, having heard nothing of this one for a "
                 "while; this one ends, and no finished trial is lost"
             )
-        if len(self._running) > len(self._started):
-            return None  # one waits for room: with another chosen now, less would be known than at its start
+        if not self._has_room():
+            return None
         trial = self._next()
         if trial is None:
             # Without a trial alive None would be polled for ever, and the first Ctrl-C swallowed.
@@ -89,6 +94,16 @@ class RecordedSearcher(Searcher):
         self._trackers.start(trial.request.spec)
         self._on_change()
         return dict(self._trial_config(trial))
+
+    def _has_room(self) -> bool:
+        """Whether another trial may be chosen: it would start at once, or be the only one that waits.
+
+        One that waits shows an autoscaler what is wanted, and is there when a node joins; of more, less would be
+        known when they are chosen than when they start.
+        """
+        if len(self._running) == len(self._started):
+            return True
+        return self._room.share(map(self._placement.need, self._running.values())) < _FULL
 
     def _next(self) -> Running | None:
         if self._again:
