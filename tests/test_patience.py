@@ -149,6 +149,7 @@ def test_the_page_is_made_from_any_records(
         points = tuple((100 * i, 0.2 * i) for i in range(1, 5))
         result = TrialResult(status=status, message="", accuracy=0.8, steps=400, learning_curve=points)
         store.add(make_record(trial(seed=seed), result, num_threads=1))
+    store.compact()
     script = importlib.import_module("patience")
     monkeypatch.setattr(script, "ORDERS", 2)
     records = tmp_path / "run" / "records.jsonl"

@@ -65,8 +65,8 @@ class Ledger:
             row = self._given_up(trial, result)
             self._store.add(row)
         elif row is None and (error or result.get("done")):
-            row = self._lost(trial, error)
-            self._store.add(row)
+            self._store.add(self._lost(trial, error))
+            row = self._store.row(trial.trial_id)  # a final one, should it have come meanwhile after all
         if row is not None and is_final(row):
             TrialFiles(self._store.storage, trial.trial_id).discard()
         return row
