@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -233,9 +234,15 @@ def constructions(
 app.add_typer(results)
 
 
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show a warning in one line, without the place in the source that it is from."""
+    typer.echo(f"warning: {' '.join(str(message).split())}", err=True)
+
+
 def main() -> None:
     """Run the command line; a user's error is one line and exit code 2, never a traceback."""
     spell_out()
+    warnings.showwarning = _one_line
     with contextlib.suppress(FileNotFoundError):  # a working folder that is gone
         sys.path.append(os.getcwd())  # noqa: PTH109  a mixer of one's own lies where the command is given
     try:

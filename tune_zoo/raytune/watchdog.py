@@ -19,7 +19,7 @@ from tune_zoo.errors import ClusterLostError
 from tune_zoo.signals import ends_on_sigusr1
 
 _EVERY_S = 2.0
-_HEAD_GONE_S = 45.0  # a head may come back; after a minute Ray itself ends the process, without a word
+_HEAD_GONE_S = 30.0  # a head may come back; after a minute Ray itself ends the process, without a word
 _ENDS_WITHIN_S = 15.0
 EXIT_CODE = 1  # as when trials were lost: the same command goes on
 
@@ -53,6 +53,7 @@ class _Watchdog(threading.Thread):
         super().__init__(name="watchdog of Ray", daemon=True)
         self.ended = threading.Event()
         self.reason = ""
+        self._node_is_dead = threading.Event()
         self._patience_s = patience_s
         context = ray.get_runtime_context()
         self._node = context.get_node_id()
@@ -61,10 +62,11 @@ class _Watchdog(threading.Thread):
 
     def run(self) -> None:
         answered = time.monotonic()
+        threading.Thread(target=self._look_at_node, name="look at this node", daemon=True).start()
         while not self.ended.wait(_EVERY_S):
             if self._head_answers():
                 answered = time.monotonic()
-                if self._node_is_dead():
+                if self._node_is_dead.is_set():
                     self._end("Ray on this machine died")
                     return
             elif time.monotonic() - answered > self._patience_s + 2 * _EVERY_S:
@@ -78,11 +80,14 @@ class _Watchdog(threading.Thread):
             return False
         return True
 
-    def _node_is_dead(self) -> bool:
-        with contextlib.suppress(Exception):  # of a head that dies just now
-            nodes = ray.nodes()  # type: ignore[no-untyped-call]
-            return any(node["NodeID"] == self._node and not node["Alive"] for node in nodes)
-        return False
+    def _look_at_node(self) -> None:
+        """Ask the head whether this driver's node lives, in a thread of its own: a dying head may never answer."""
+        while not self.ended.wait(_EVERY_S):
+            with contextlib.suppress(Exception):  # of a head that dies just now
+                nodes = ray.nodes()  # type: ignore[no-untyped-call]
+                if any(node["NodeID"] == self._node and not node["Alive"] for node in nodes):
+                    self._node_is_dead.set()
+                    return
 
     def _end(self, why: str) -> None:
         self.reason = f"{why}; run the same command again, no finished trial is lost"
