@@ -106,7 +106,7 @@ Ship = Annotated[
     bool,
     typer.Option(
         "--ship",
-        help="Send this tune_zoo and the mixers beside the space to the nodes of the cluster. Their packages "
+        help="Send this tune_zoo and the mixers of the working folder to the nodes. Their packages "
         "(torch and so on) must be there.",
     ),
 ]
