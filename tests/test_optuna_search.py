@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ray_runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from searching import finished
@@ -267,16 +268,14 @@ def test_workers_spread_over_the_studies() -> None:
 def test_a_study_runs_on_ray_and_goes_on_from_its_records(
     local_ray: None, space_file: Any, tmp_path: Path
 ) -> None:
-    from tune_zoo.raytune.run import run_search
-    from tune_zoo.raytune.session import place
-
     for num_trials in (3, 5):
         search = {"name": "optuna", "num_trials": num_trials}
         changes = {"axes": {"seq_len": [8], "d_model": [4]}, "tuned": {"learning_rate": RANGE}, "search": search}
         plan = resolved_plan(load_space(space_file(**changes)))
         store = RecordStore(tmp_path)
         study = make_search(plan, finished_trials(store.frame()))
-        assert run_search(study, store, place(plan.space.resources), timeout_s=None, on_change=lambda: None)
+        ended, _ = ray_runs.run(plan, tmp_path, search=study)
+        assert ended
         records = read_records(tmp_path)
         assert dict(records.groupby("mixer").size()) == {"attention": num_trials, "base_conv": num_trials}
     assert set(records["asked_for"]) == {f"tpe: trial {i} of its study" for i in range(1, 6)}

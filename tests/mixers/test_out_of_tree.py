@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from lab_mixers.dynamic_conv import DynamicConv
 from lab_mixers.min_gru import MinGRU
+from ray_runs import run
 from typer.testing import CliRunner
 
 import tune_zoo
@@ -114,16 +115,11 @@ def test_it_trains(name: str) -> None:
 
 @pytest.mark.ray
 def test_a_sweep_of_ray_trains_both(local_ray: None, space_file: Any, tmp_path: Path) -> None:
-    from tune_zoo.raytune.run import run_search
-    from tune_zoo.raytune.session import place
-    from tune_zoo.search.grid import GridSweep
-    from tune_zoo.search.history import finished_trials
-    from tune_zoo.store import RecordStore, read_records
+    from tune_zoo.store import read_records
 
     axes, tuned = {"seq_len": [8], "d_model": [4]}, {"learning_rate": [0.01]}
     plan = resolved_plan(load_space(space_file(mixers=MIXERS, axes=axes, tuned=tuned)))
-    store = RecordStore(tmp_path)
-    sweep = GridSweep(plan, finished_trials(store.frame()))
-    assert run_search(sweep, store, place(plan.space.resources), timeout_s=None, on_change=lambda: None)
+    ended, _ = run(plan, tmp_path)
+    assert ended
     records = read_records(tmp_path).set_index("mixer")
     assert dict(records["status"]) == {"min_gru": "unsolved", "dynamic_conv": "unsolved"}
