@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
-import typer
 from conftest import leave_record, trial
+from shown_commands import parse, shell_lines
 
-from tune_zoo.cli import app
 from tune_zoo.mixers.registry import MIXERS, build, parse_config
 from tune_zoo.record import make_record
 from tune_zoo.resolve import resolved_plan
@@ -34,16 +32,12 @@ def test_the_space_is_complete(tmp_path: Path) -> None:
 
 
 def commands() -> list[str]:
-    lines = [line for block in blocks("sh") for line in block.replace("\\\n", " ").splitlines()]
-    return [line.partition("#")[0].strip() for line in lines if line.startswith("tune_zoo ")]
+    return [line for line in shell_lines(TEXT) if line.startswith("tune_zoo ")]
 
 
 @pytest.mark.parametrize("line", commands())
 def test_every_command_exists_with_its_options(line: str) -> None:
-    _, name, *arguments = shlex.split(line)
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
-    context = command.make_context(name, arguments)
-    assert context.params
+    parse(line)
 
 
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
 import typer
 import yaml
+from shown_commands import parse, shell_lines
 
 from tune_zoo.cli import app
 
@@ -18,16 +18,9 @@ DEPLOY = sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file())
 YAML = [path for path in DEPLOY if path.suffix == ".yaml"]
 
 
-def shell_lines(page: Path) -> list[str]:
-    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return [
-        line.partition(" #")[0].strip() for block in blocks for line in block.replace("\\\n", " ").splitlines()
-    ]
-
-
 def commands() -> list[str]:
     """Every command of tune_zoo in the pages, also behind `ray job submit --`, in the RayJob, for `ray exec`."""
-    lines = [line.rpartition(" -- ")[2].strip() for page in PAGES for line in shell_lines(page)]
+    lines = [line.rpartition(" -- ")[2].strip() for page in PAGES for line in shell_lines(page.read_text())]
     lines.append(yaml.safe_load((ROOT / "deploy" / "kuberay" / "rayjob.yaml").read_text())["spec"]["entrypoint"])
     ray_exec = re.findall(r"tune_zoo run [^'\n]+(?=')", (ROOT / "deploy" / "ray_up" / "cluster.yaml").read_text())
     return sorted({line for line in [*lines, *ray_exec] if line.startswith("tune_zoo ")})
@@ -35,10 +28,7 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("line", commands())
 def test_every_command_exists_with_its_options(line: str) -> None:
-    _, name, *arguments = shlex.split(line)
-    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
-    context = command.make_context(name, arguments)
-    assert context.params
+    parse(line)
 
 
 @pytest.mark.parametrize("option", sorted(set(re.findall(r"`(--[a-z-]+)`", PAGES[0].read_text(encoding="utf-8")))))

@@ -13,6 +13,7 @@ from analysis import read_table
 from analysis.about import versions
 from analysis.asking import Question
 from analysis.report.comparison import write_comparison
+from analysis.results.comparison import Comparison
 from analysis.results.comparison import compare as compare_tables
 from analysis.text import interval, number
 from tune_zoo.commands.provenance import own_threshold
@@ -61,13 +62,18 @@ def compare(
     about = {"command": command, "runs": "\n".join(f"{name} = {path}" for name, path in named.items())}
     write_comparison(comparison, out, about=about | {"versions": ", ".join(versions())})
     console.print(f"accuracy ≥ {level:g}")
+    _show(comparison, console)
+    console.print(f"report: {out / 'comparison.html'}", soft_wrap=True)
+
+
+def _show(comparison: Comparison, console: Console) -> None:
+    """Print the verdicts and the differences of exponents."""
     for run, fit in comparison.fits:
         console.print(f"{fit.label}, {run}: {fit.clauses()}", soft_wrap=True)
     for fit_label, run, other, difference, low, high, _, shared in comparison.differences.itertuples(index=False):
         known = f"{number(difference)} {interval((low, high))}"
         found = f"not known, since {trials(shared)} are in both" if shared else known
         console.print(f"{fit_label}: b of {run} less that of {other} is {found}", soft_wrap=True)
-    console.print(f"report: {out / 'comparison.html'}", soft_wrap=True)
 
 
 def _read(question: Question) -> pd.DataFrame:
