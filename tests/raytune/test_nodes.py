@@ -99,7 +99,7 @@ def test_a_folder_that_cannot_be_written_from_here_is_refused(tmp_path: Path) ->
     from tune_zoo.raytune.nodes import look_here
 
     with pytest.raises(
-        ClusterError, match=r"nowhere cannot be used: .* is not there any more; give another --out"
+        ClusterError, match=r"nowhere cannot be used: .* is not there; give another --out"
     ):
         look_here(LocalStorage(tmp_path / "nowhere"))
     look_here(LocalStorage(tmp_path))

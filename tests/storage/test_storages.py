@@ -46,7 +46,7 @@ def test_nothing_is_there_at_first(anywhere: str) -> None:
     assert storage.names() == []
     assert storage.tables("records") == []
     assert not storage.exists("space.json")
-    with pytest.raises(OSError, match=r"a is not there any more|space\.json"):
+    with pytest.raises(OSError, match=r"a is not there|space\.json"):
         storage.read("space.json")
 
 

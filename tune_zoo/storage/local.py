@@ -186,7 +186,7 @@ class LocalStorage(Storage):
 
 def _gone(folder: Path) -> OSError:
     # No FileNotFoundError: it says nothing about the file when its folder is not there.
-    return OSError(f"{folder} is not there any more")
+    return OSError(f"{folder} is not there")
 
 
 def _ends_in_newline(path: Path) -> bool:
