@@ -83,3 +83,13 @@ def test_what_ray_refuses_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
         connection.connected(None),
     ):
         pass
+
+
+def test_of_a_long_error_of_ray_the_first_and_the_last_line_are_told() -> None:
+    from tune_zoo.raytune.connection import _ends
+
+    assert _ends(ConnectionError("Initialization failure:\nTraceback\n  at\nRuntimeError: no server")) == (
+        "Initialization failure: RuntimeError: no server"
+    )
+    assert _ends(RuntimeError("no token")) == "no token"
+    assert _ends(TimeoutError()) == "TimeoutError"

@@ -98,9 +98,7 @@ def test_nodes_without_cpus_hold_no_trials_and_are_not_asked(
 def test_a_folder_that_cannot_be_written_from_here_is_refused(tmp_path: Path) -> None:
     from tune_zoo.raytune.nodes import look_here
 
-    with pytest.raises(
-        ClusterError, match=r"nowhere cannot be used: .* is not there; give another --out"
-    ):
+    with pytest.raises(ClusterError, match=r"nowhere cannot be used: .* is not there; give another --out"):
         look_here(LocalStorage(tmp_path / "nowhere"))
     look_here(LocalStorage(tmp_path))
     assert not list(tmp_path.iterdir())

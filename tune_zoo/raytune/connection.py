@@ -58,9 +58,7 @@ def connected(
             "pip install -c constraints.txt '.[cluster]'"
         ) from None
     except (OSError, RuntimeError, ValueError, RayError) as error:
-        raise ClusterError(
-            f"Ray could not be reached at {address or 'this machine'}: {_first_line(error)}"
-        ) from None
+        raise ClusterError(f"Ray could not be reached at {address or 'this machine'}: {_ends(error)}") from None
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
     try:
         yield
@@ -68,8 +66,10 @@ def connected(
         ray.shutdown()
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def _ends(error: Exception) -> str:
+    """Return the first and the last line of an error: between them Ray Client has a traceback of its server."""
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    return " ".join(dict.fromkeys([lines[0], lines[-1].strip()]))
 
 
 def _check_listens(address: str) -> None:
