@@ -21,7 +21,6 @@ from tune_zoo.tasks import TASKS
 
 _ABSENT = "absent"
 
-
 SPACE = "space.json"
 
 Out = str | Path | Storage

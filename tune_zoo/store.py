@@ -272,8 +272,8 @@ def read_records(out: str | Path | Storage) -> pd.DataFrame:
     storage = storage_at(out)
     try:
         # The inbox before the table, into which a run moves what is in it meanwhile.
-        inbox = [f"{INBOX}/{name}" for name in storage.names(INBOX) if name.endswith(".json")]
-        arrived = [text for text in texts(storage, inbox) if text is not None]
+        inbox = texts(storage, [file_of(trial_id) for trial_id in waiting_trials(storage)])
+        arrived = [text for text in inbox if text is not None]
         lines = [line for text in table_texts(storage, TABLE) for line in text.splitlines()]
     except OSError as error:
         raise StoreError(

@@ -10,7 +10,7 @@ from ray.tune.search import Searcher
 
 from tune_zoo.errors import ClusterError, StoreError, TuneZooError
 from tune_zoo.raytune.ledger import Ledger, Running
-from tune_zoo.raytune.placement import Placement, Room
+from tune_zoo.raytune.placement import Need, Placement, Room
 from tune_zoo.raytune.scheduler import NotingScheduler
 from tune_zoo.raytune.trainable import TrialConfig
 from tune_zoo.record import Row
@@ -63,6 +63,7 @@ class RecordedSearcher(Searcher):
         self._trackers = trackers
         self._on_change = on_change
         self._running: dict[str, Running] = {}  # by Ray's name of the trial
+        self._needs: dict[str, Need] = {}  # of those that run: an estimate each, and Ray asks ten times a second
         self._started: set[str] = set()
         self._room = room
         self._again: deque[Request] = deque()  # those that ran out of memory on a part of a GPU
@@ -91,6 +92,7 @@ class RecordedSearcher(Searcher):
             self.ended = not self._running
             return str(Searcher.FINISHED) if self.ended else None
         self._running[trial_id] = trial
+        self._needs[trial_id] = self._placement.need(trial)
         self._trackers.start(trial.request.spec)
         self._on_change()
         return dict(self._trial_config(trial))
@@ -103,7 +105,7 @@ class RecordedSearcher(Searcher):
         """
         if len(self._running) == len(self._started):
             return True
-        return self._room.share(map(self._placement.need, self._running.values())) < _FULL
+        return self._room.share(self._needs.values()) < _FULL
 
     def _next(self) -> Running | None:
         if self._again:
@@ -136,6 +138,7 @@ class RecordedSearcher(Searcher):
         out of memory on a part of a GPU runs once more, alone on a whole one, before the search hears of it.
         """
         trial = self._running.pop(trial_id, None)
+        self._needs.pop(trial_id, None)
         self._started.discard(trial_id)
         if trial is None:
             return
