@@ -62,6 +62,15 @@ def test_a_run_holds_the_place_and_lets_go(remote: ObjectStorage) -> None:
     assert remote.holder() is None
 
 
+def test_what_a_run_tells_has_one_size_so_that_a_reader_never_meets_half_a_renewal() -> None:
+    shelf = Shelf()
+    lease, sizes = Lease(shelf), set()
+    for state in ("waiting", "claiming", "holding"):
+        lease._tell(state)
+        sizes.update(len(data) for data in shelf.objects.values())
+    assert len(sizes) == 1
+
+
 def test_a_run_that_fails_lets_go(remote: ObjectStorage) -> None:
     with pytest.raises(ZeroDivisionError), remote.sole_run():
         raise ZeroDivisionError

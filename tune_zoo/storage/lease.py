@@ -33,6 +33,8 @@ _FOLDER = "runs"
 _RENEW_S = 5.0
 _DEAD_AFTER_S = 4 * _RENEW_S
 """Seconds without a renewal after which a run is taken for dead."""
+_SIZE = 512
+"""Bytes of a run's object, whatever it tells: if its size changed, a reader might read it over and over."""
 
 
 class Lease(Hold):
@@ -118,7 +120,7 @@ class Lease(Hold):
             self._state = state or self._state
             place = {"host": platform.node(), "pid": os.getpid(), "boot": _boot()}
             told = {"state": self._state, **place, "at": time.time()}
-            self._storage.write(self._name, json.dumps(told).encode())
+            self._storage.write(self._name, json.dumps(told).encode().ljust(_SIZE))
 
     def _renew(self) -> None:
         renewed = time.monotonic()
