@@ -50,6 +50,19 @@ def _names(config: Any) -> Iterator[str]:
             yield from _names(part)
 
 
+def mismatch(where: str, *, has: str, wanted: str) -> str:
+    """Say that a place has other code than the run was started with; empty if it has not.
+
+    Args:
+        where: The place, such as `node 3`.
+        has: Its identity.
+        wanted: That of whoever started the run.
+    """
+    if has == wanted:
+        return ""
+    return f"{where} has {has}, and the run was started with {wanted}; install the same there, or add --ship"
+
+
 @cache
 def _digest_of(module: str) -> str:
     """Return a digest of a module's file, empty where there is none, as for layers by a prefix of ours."""

@@ -41,7 +41,7 @@ Value = TypeVar("Value")
 def write_record(out: str | Path | Storage, row: Row) -> None:
     """Leave the record of one trial, from a worker; waits for a storage that is gone for a while.
 
-    That of a lost trial takes no final one's place: a worker taken for dead may have left it meanwhile.
+    The first final one stays: a worker taken for dead may have left it meanwhile.
 
     Args:
         out: Where the results go.
@@ -54,7 +54,7 @@ def write_record(out: str | Path | Storage, row: Row) -> None:
     trial_id = row["trial_id"]
 
     def write() -> None:
-        if is_final(row) or not has_final(storage, trial_id):
+        if not has_final(storage, trial_id):
             storage.write(file_of(trial_id), data)
 
     patiently(write)

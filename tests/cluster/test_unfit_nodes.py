@@ -51,7 +51,7 @@ def test_a_node_with_another_tune_zoo_is_named(
     known = os.environ["PYTHONPATH"]
     cluster.add_node("older", environment={"PYTHONPATH": os.pathsep.join([str(other), known])})
     printed = ended(start_on(tmp_path / "out"), code=2)
-    assert " and this driver tune_zoo " in printed
+    assert " and the run was started with tune_zoo " in printed
     assert "install the same there, or add --ship" in printed
     assert not tally.steps()
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import leave_record, record, trial
 
 from tune_zoo.errors import StoreError
+from tune_zoo.raytune import ledger as ledger_module
 from tune_zoo.raytune.ledger import Ledger, Running
+from tune_zoo.record import Row, make_record
 from tune_zoo.result import Status
 from tune_zoo.search.base import Request
 from tune_zoo.storage.local import LocalStorage
@@ -87,6 +90,22 @@ def test_a_trial_that_the_scheduler_stopped_is_given_up(storage: LocalStorage, l
     assert row is not None
     assert (row["status"], row["steps"], row["validation_accuracy"]) == ("given up", 200, 0.25)
     assert not storage.names(CHECKPOINTS)
+
+
+@pytest.mark.parametrize("stopped", [True, False], ids=["given up", "lost"])
+def test_a_workers_record_that_comes_at_the_last_moment_stands(
+    storage: LocalStorage, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, stopped: bool
+) -> None:
+    theirs = record()
+
+    def come_first(*args: Any, **kwargs: Any) -> Row:
+        leave_record(storage, theirs)
+        return make_record(*args, **kwargs)
+
+    monkeypatch.setattr(ledger_module, "make_record", come_first)
+    last = {"steps": 200, "accuracy": 0.25}
+    assert ledger.close(RUNNING, last, error="" if stopped else "its node died", stopped=stopped) == theirs
+    assert read_records(storage)["status"].tolist() == ["solved"]
 
 
 def test_an_interrupted_trial_leaves_no_record_and_keeps_its_checkpoint(

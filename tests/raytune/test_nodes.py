@@ -60,7 +60,9 @@ def test_a_node_with_another_tune_zoo_is_named(
     nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nodes, "look_from_here", telling(identity="tune_zoo 0.0.9"))
-    with pytest.raises(ClusterError, match=r"node .* has tune_zoo 0\.0\.9, and this driver tune_zoo .*--ship"):
+    with pytest.raises(
+        ClusterError, match=r"node .* has tune_zoo 0\.0\.9, and the run was started with tune_zoo .*--ship"
+    ):
         nodes.look_at_nodes(LocalStorage(tmp_path))
 
 

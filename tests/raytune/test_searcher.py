@@ -254,11 +254,7 @@ def test_a_node_with_other_code_ends_the_run(plan: Plan, tmp_path: Path) -> None
     searcher = searching(GridSweep(plan), store)
     searcher.suggest("one")
     searcher.on_trial_start("one")
-    searcher.on_trial_complete(
-        "one", result={"done": True, "unfit": "node-2 has tune_zoo 0.0.9, and this driver 0.1"}
-    )
-    with pytest.raises(
-        ClusterError, match=r"^node-2 has tune_zoo 0\.0\.9, and this driver 0\.1; install the same"
-    ):
+    searcher.on_trial_complete("one", result={"done": True, "unfit": "node-2 has tune_zoo 0.0.9; mend it"})
+    with pytest.raises(ClusterError, match=r"^node-2 has tune_zoo 0\.0\.9; mend it, and run it again"):
         searcher.suggest("other")
     assert store.frame().empty  # the trial is not told lost: it never ran

@@ -95,7 +95,7 @@ def test_a_trial_is_not_trained_by_another_tune_zoo_than_the_drivers(storage: Lo
     spec = spec_of()
     (last,) = to_the_end(worker(storage, spec, identity="tune_zoo 0.0.9"))
     assert last["done"]
-    assert f"has {identity()}, and this driver tune_zoo 0.0.9" in last["unfit"]
+    assert f"has {identity()}, and the run was started with tune_zoo 0.0.9" in last["unfit"]
     assert read_records(storage).empty  # it says nothing of the trial
 
 

@@ -163,3 +163,31 @@ def test_unfinished_files_of_two_processes_of_one_number_have_names_of_their_own
         other.write_text("2")
     assert (tmp_path / "a").read_text() == "1"
     assert os.listdir(tmp_path) == ["a"]  # noqa: PTH208
+
+
+def refuse(storage: LocalStorage, *written: str) -> None:
+    with storage.prepared():
+        for name in written:
+            storage.write(name, b"1")
+        raise ZeroDivisionError
+
+
+def test_a_run_that_is_refused_leaves_no_folder_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    with pytest.raises(ZeroDivisionError):
+        refuse(LocalStorage(tmp_path / "theirs" / "runs" / "a"))
+    assert list(tmp_path.rglob("*")) == [tmp_path / "theirs"]
+
+
+def test_a_run_that_is_refused_leaves_what_others_have_put_there(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path / "runs" / "a")
+    with pytest.raises(ZeroDivisionError):
+        refuse(storage, "one")
+    assert storage.read("one") == b"1"
+
+
+def test_what_was_prepared_stays_if_all_goes_well(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path / "runs")
+    with storage.prepared():
+        pass
+    assert storage.folder.is_dir()

@@ -11,7 +11,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from tune_zoo.errors import ClusterError, ClusterLostError, TuneZooError, in_one_line, last_line
-from tune_zoo.identity import identity
+from tune_zoo.identity import identity, mismatch
 from tune_zoo.plan import Plan
 from tune_zoo.raytune.drive import Terms, drive
 from tune_zoo.raytune.nodes import marked
@@ -72,8 +72,7 @@ def driven_on_head(plan: Plan, storage: Storage, terms: Terms) -> Iterator[Drive
         ClusterError: If the head has no tune_zoo.
     """
     start = ray.remote(num_cpus=0, resources={_HEAD: 0.001}, max_retries=0)(_drive)
-    storage.prepare()
-    with marked(storage) as mark:
+    with storage.prepared(), marked(storage) as mark:
         try:
             driven = Driven(task=start.remote(plan, storage.address, terms, identity(), mark))
         except Exception as error:  # whatever the head raised as it unpickled the run: it is raised here, too
@@ -106,10 +105,8 @@ def _in_words() -> Iterator[None]:
 def _drive(plan: Plan, out: str, terms: Terms, asked_by: str, mark: str) -> bool:
     from tune_zoo.raytune.environment import quiet  # noqa: PLC0415  (this runs in a process of the cluster)
 
-    if identity() != asked_by:
-        raise ClusterError(
-            f"the head has {identity()}, and this machine {asked_by}; install the same there, or add --ship"
-        )
+    if trouble := mismatch("the head", has=identity(), wanted=asked_by):
+        raise ClusterError(trouble)
     storage = storage_at(out)
     if not storage.exists(mark):
         raise ClusterError(

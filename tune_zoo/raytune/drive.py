@@ -61,8 +61,8 @@ def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Callable[[], 
         grows=not terms.embedded,
     )
     placed()  # before anything is written
-    storage.prepare()
-    gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
+    with storage.prepared():
+        gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
     placement = placed(gpu_bytes=gpu_bytes)
     with storage.sole_run() as hold:
         claim(storage, plan.space)

@@ -58,18 +58,20 @@ class Ledger:
             StoreError: If records can no longer be read or written.
         """
         row = self._store.take(trial.trial_id)
-        if row is None and (told := parse(str(result.get("record", "")).encode())):
-            row = told  # the worker could not write it, or it is not seen here yet
-            self._store.add(row)
-        elif row is None and stopped:
-            row = self._given_up(trial, result)
-            self._store.add(row)
-        elif row is None and (error or result.get("done")):
-            self._store.add(self._lost(trial, error))
-            row = self._store.row(trial.trial_id)  # a final one, should it have come meanwhile after all
+        if row is None and (ours := self._ours(trial, result, error=error, stopped=stopped)):
+            self._store.add(ours)
+            row = self._store.row(trial.trial_id)  # the worker's, should it have come meanwhile after all
         if row is not None and is_final(row):
             TrialFiles(self._store.storage, trial.trial_id).discard()
         return row
+
+    def _ours(self, trial: Running, result: Mapping[str, Any], *, error: str, stopped: bool) -> Row | None:
+        """Return the record of a trial whose worker left none; None if it was interrupted."""
+        if told := parse(str(result.get("record", "")).encode()):
+            return told  # the worker could not write it, or it is not seen here yet
+        if stopped:
+            return self._given_up(trial, result)
+        return self._lost(trial, error) if error or result.get("done") else None
 
     def _lost(self, trial: Running, error: str) -> Row:
         told = error or "Ray says that it ended, and no record is there."

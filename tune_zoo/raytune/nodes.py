@@ -15,7 +15,7 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from tune_zoo.errors import ClusterError, ClusterLostError, last_line
-from tune_zoo.identity import identity
+from tune_zoo.identity import identity, mismatch
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
 
@@ -67,10 +67,8 @@ def look_at_nodes(storage: Storage) -> float | None:
             "a file system that they share, or an address such as s3://bucket/runs/a"
         )
     for node, look in looks:
-        if look.identity != identity():
-            raise ClusterError(
-                f"{node} has {look.identity}, and this driver {identity()}; install the same there, or add --ship"
-            )
+        if trouble := mismatch(node, has=look.identity, wanted=identity()):
+            raise ClusterError(trouble)
     return min((look.gpu_bytes for _, look in looks if look.gpu_bytes), default=None)
 
 

@@ -143,7 +143,7 @@ class RecordedSearcher(Searcher):
         if trial is None:
             return
         if unfit := (result or {}).get("unfit"):
-            self._failure = ClusterError(f"{unfit}; install the same there, or add --ship, and run it again")
+            self._failure = ClusterError(f"{unfit}, and run it again")
             return
         row = self._close(trial, trial_id, result or {}, error)
         if row and row["status"] == Status.OUT_OF_MEMORY and self._placement.shares(trial):

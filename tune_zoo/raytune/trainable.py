@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 import torch
 from ray import tune
 
-from tune_zoo.identity import identity, identity_of
+from tune_zoo.identity import identity, identity_of, mismatch
 from tune_zoo.record import Row, make_record
 from tune_zoo.result import Progress, Status, TrialResult, failure
 from tune_zoo.spec import TrialSpec
@@ -83,7 +83,8 @@ class RecallTrial(tune.Trainable):
         if self._spec.training.compile:
             # Torch keeps eight compiled forms of a model in a process, and runs a ninth as it stands.
             torch.compiler.reset()
-        self._unfit = _unfit(config["identity"], identity_of(self._spec))
+        # Its node may have joined since the driver looked at all.
+        self._unfit = mismatch(platform.node(), has=identity_of(self._spec), wanted=config["identity"])
         self._training = self._begun(config)
         # Its node may have died between its record and its last report.
         self._is_on_record = has_record(self._results, self._spec.trial_id)
@@ -150,8 +151,3 @@ class RecallTrial(tune.Trainable):
         """Let go of the model, and of the memory that torch keeps for the next one: it is the neighbours', too."""
         self._training.close()
         torch.cuda.empty_cache()  # does nothing in a process that never used a GPU
-
-
-def _unfit(theirs: str, ours: str) -> str:
-    """Say that this node has other code than the driver, empty if not: it may have joined since the look."""
-    return "" if theirs == ours else f"{platform.node()} has {ours}, and this driver {theirs}"

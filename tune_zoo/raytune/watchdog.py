@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import ray
 from ray.exceptions import RayError
+from rich.console import Console
 
 from tune_zoo.errors import ClusterLostError
 from tune_zoo.signals import ends_on_sigusr1
@@ -95,6 +96,7 @@ class _Watchdog(threading.Thread):
             os.kill(os.getpid(), signal.SIGUSR1)
             if self.ended.wait(_ENDS_WITHIN_S):
                 return
+        Console().show_cursor()  # a display hid it
         sys.stderr.write(f"error: {self.reason}\n")
         sys.stderr.flush()
         os._exit(EXIT_CODE)

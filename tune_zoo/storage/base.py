@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,19 @@ class Storage(ABC):
 
         Nothing else makes folders: a shared file system that is gone must not be taken for an empty one.
         """
+
+    def abandon(self) -> None:  # noqa: B027  (object stores make no folders)
+        """Take away what `prepare` made, as far as nothing is in it."""
+
+    @contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Prepare the place for a block; a run that is refused in it leaves nothing."""
+        self.prepare()
+        try:
+            yield
+        except BaseException:
+            self.abandon()
+            raise
 
     @abstractmethod
     def sole_run(self) -> AbstractContextManager[Hold]:

@@ -12,9 +12,9 @@ from tune_zoo.errors import StoreError, TuneZooError
 from tune_zoo.storage.address import is_address, storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.parallel import in_parallel
+from tune_zoo.storage.reading import all_listed, texts
 
 _OF_A_RUN = ("records",)  # the folders that an analysis reads
-_READINGS = 10  # at most, while a run puts files of its table together
 
 
 @contextmanager
@@ -47,25 +47,16 @@ def local_copy(table: str) -> Iterator[str]:
 
 def _fetch(storage: Storage, folder: Path) -> int:
     """Copy a run, and return how many files were there."""
-
-    def fetch(name: str) -> bool:
-        try:
-            (folder / name).write_bytes(storage.read(name))
-        except FileNotFoundError:
-            return False
-        return True
-
-    copied = 0
+    found: dict[str, bytes] = {}
     for inner in _OF_A_RUN:
         (folder / inner).mkdir()
-        copied += sum(in_parallel(fetch, [f"{inner}/{name}" for name in storage.names(inner)]))
+        names = [f"{inner}/{name}" for name in storage.names(inner)]
+        found |= {name: text for name, text in zip(names, texts(storage, names), strict=True) if text is not None}
     # Listed only now: a run moves what is in the inbox into its table meanwhile.
-    for _ in range(_READINGS):
-        found = list(in_parallel(fetch, storage.names()))
-        copied += sum(found)
-        if all(found):
-            break
-    return copied
+    found |= all_listed(storage, storage.names)
+    for name, text in found.items():
+        (folder / name).write_bytes(text)
+    return len(found)
 
 
 @contextmanager

@@ -50,6 +50,7 @@ class LocalStorage(Storage):
         self.folder = folder.absolute()
         self.address = str(self.folder)
         self._prepared: tuple[str, ...] = ()
+        self._made: list[Path] = []
 
     def read(self, name: str) -> bytes:
         """Return what a file holds."""
@@ -113,6 +114,7 @@ class LocalStorage(Storage):
 
     def prepare(self, *folders: str) -> None:
         """Make the folder and folders in it; files in the place of these are set aside."""
+        self._made += [path for path in (self.folder, *self.folder.parents) if not path.exists()]
         self.folder.mkdir(parents=True, exist_ok=True)
         self._clear()
         for name in folders:
@@ -128,6 +130,12 @@ class LocalStorage(Storage):
                 with contextlib.suppress(OSError):
                     leftover.unlink()
         self._prepared = tuple(dict.fromkeys([*self._prepared, *folders]))
+
+    def abandon(self) -> None:
+        """Delete the folder and those above it that `prepare` made, as far as they are empty."""
+        for path in self._made:
+            with contextlib.suppress(OSError):
+                path.rmdir()
 
     def _clear(self) -> None:
         """Delete what processes killed long ago left in the folder itself, where others may be writing now."""
