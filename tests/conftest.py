@@ -133,13 +133,15 @@ def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://{bucket}/runs/a"
 
 
-@pytest.fixture(params=["folder", "s3", "memory"])
+@pytest.fixture(params=["folder", "s3", "memory", "files"])
 def anywhere(request: pytest.FixtureRequest) -> str:
-    """Where results may go: a folder, an address in S3, one of fsspec's; nothing is there yet."""
+    """Where results may go: a folder, an address in S3, two of fsspec's; nothing is there yet."""
     if request.param == "folder":
         return str(request.getfixturevalue("tmp_path") / "runs" / "a")
     if request.param == "s3":
         return str(request.getfixturevalue("s3"))
+    if request.param == "files":  # a file system, as those at the end of a network
+        return f"local://{request.getfixturevalue('tmp_path')}/runs/a"
     return f"memory://{uuid.uuid4().hex}/runs/a"
 
 

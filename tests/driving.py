@@ -15,6 +15,12 @@ from pathlib import Path
 from tune_zoo.store import read_records
 
 MARK = "TUNE_ZOO_TEST_RUN"
+_RUN = (
+    "import signal\n"
+    "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where pytest was put in the background
+    "from tune_zoo.cli import main\n"
+    "main()"
+)
 TINY = ("run", "tiny", "--set", "axes.seed=[0,1]")  # with one seed the fifth kill can come after the end
 
 
@@ -31,7 +37,7 @@ class Driver:
     ) -> None:
         self.mark = uuid.uuid4().hex
         self.process = subprocess.Popen(
-            [sys.executable, "-c", "from tune_zoo.cli import main; main()", *command, "--out", str(out)],
+            [sys.executable, "-c", _RUN, *command, "--out", str(out)],
             env={**os.environ, MARK: self.mark, "COLUMNS": "200", **(environment or {})},
             cwd=cwd,
             stdout=subprocess.PIPE,

@@ -15,13 +15,15 @@ from tune_zoo.plan import Plan, make_plan
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.storage.address import shared_storage_at, storage_at
 from tune_zoo.storage.base import Storage
-from tune_zoo.storage.patience import patiently
+from tune_zoo.storage.patience import in_words, patiently
 from tune_zoo.store import TABLE
 from tune_zoo.tasks import TASKS
 
 _ABSENT = "absent"
 
 SPACE = "space.json"
+
+MEND = "mend that and run the same command again, or give another --out"
 
 Out = str | Path | Storage
 
@@ -37,20 +39,19 @@ def claim(out: Out, space: SearchSpace) -> None:
 
 
 def mark(out: Out, space: SearchSpace) -> None:
-    """Write down whose records a folder holds.
+    """Write down whose records a folder holds, unless that is written there.
 
     Raises:
         StoreError: If it cannot be written.
     """
     storage = storage_at(out)
     written = {**comparable(space), "search": space.search.model_dump(mode="json")}
-    try:
+    text = json.dumps(written, indent=1).encode()
+    with in_words(storage.address, mend=MEND):
+        if _space_text(storage) == text:
+            return
         storage.prepare()
-        patiently(lambda: storage.write(SPACE, json.dumps(written, indent=1).encode()))
-    except OSError as error:
-        raise StoreError(
-            f"--out {storage.address} cannot be written: {error.strerror or error}; give another --out"
-        ) from None
+        patiently(lambda: storage.write(SPACE, text))
 
 
 def check(out: Out, space: SearchSpace) -> None:
@@ -61,9 +62,9 @@ def check(out: Out, space: SearchSpace) -> None:
     """
     storage = shared_storage_at(out)
     where = storage.address
-    if storage.folder is not None and storage.folder.exists() and not storage.folder.is_dir():
-        raise StoreError(f"--out must be a folder, and {where} is a file; give another --out")
-    text = _space_text(storage)
+    with in_words(where, mend=MEND):
+        _refuse_files(storage)
+        text = _space_text(storage)
     if text is None:
         return
     try:
@@ -80,17 +81,20 @@ def check(out: Out, space: SearchSpace) -> None:
         )
 
 
+def _refuse_files(storage: Storage) -> None:
+    """Refuse a folder in whose place, or above it, a file stands."""
+    if storage.folder is not None:
+        there = next(path for path in (storage.folder, *storage.folder.parents) if path.exists())
+        if not there.is_dir():
+            raise StoreError(f"--out must be a folder, and {there} is a file; give another --out")
+
+
 def _space_text(storage: Storage) -> bytes | None:
     """Return what a folder's space.json holds; None if the folder is free."""
-    try:
-        if storage.exists(SPACE):
-            return storage.read(SPACE)
-        if storage.tables(TABLE) or storage.names(INBOX):
-            raise StoreError(f"{storage.address} holds records but no {SPACE} that says whose; give another --out")
-    except OSError as error:
-        raise StoreError(
-            f"--out {storage.address} cannot be read: {error.strerror or error}; mend that, or give another --out"
-        ) from None
+    if storage.exists(SPACE):
+        return storage.read(SPACE)
+    if storage.tables(TABLE) or storage.names(INBOX):
+        raise StoreError(f"{storage.address} holds records but no {SPACE} that says whose; give another --out")
     return None
 
 

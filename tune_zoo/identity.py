@@ -32,10 +32,13 @@ def identity_of(spec: TrialSpec) -> str:
 
     `identity()`, and a digest of the file of each mixer that is named as `module:Class`.
     """
-    mixer = spec.model.mixer
-    named = sorted({mixer.name, *_names(mixer.config)})
-    own = [f", {name} ({_digest_of(name.partition(':')[0])})" for name in named if ":" in name]
-    return identity() + "".join(own)
+    own = [name for name in sorted(named_mixers(spec)) if ":" in name]
+    return identity() + "".join(f", {name} ({_digest_of(name.partition(':')[0])})" for name in own)
+
+
+def named_mixers(spec: TrialSpec) -> set[str]:
+    """Return the names of a trial's sequence mixer and of those inside its options."""
+    return {spec.model.mixer.name, *_names(spec.model.mixer.config)}
 
 
 def _names(config: Any) -> Iterator[str]:

@@ -35,7 +35,7 @@ def handlers_kept() -> Iterator[None]:
 
 def ends_on_sigusr1() -> bool:
     """Whether Ray Tune runs, which SIGUSR1 ends gracefully; at any other time it would kill the process."""
-    return signal.getsignal(signal.SIGUSR1) not in (signal.SIG_DFL, None)
+    return signal.getsignal(signal.SIGUSR1) not in (signal.SIG_DFL, signal.SIG_IGN, None)
 
 
 def _in_main_thread() -> bool:

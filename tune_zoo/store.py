@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import uuid
 import warnings
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import pandas as pd
 
-from tune_zoo.errors import StoreError, StoreLostError
 from tune_zoo.inbox import INBOX, file_of, has_final, read_files, refuse_newer, waiting_trials
 from tune_zoo.record import COLUMNS, Row, is_final, parse
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
 from tune_zoo.storage.parallel import in_parallel
-from tune_zoo.storage.patience import lasts, patiently
+from tune_zoo.storage.patience import in_words, patiently
 from tune_zoo.storage.reading import table_texts, texts
 
 TABLE = "records"
@@ -196,17 +196,11 @@ class RecordStore:
     def _add(self, row: Row) -> None:
         self._rows.add(row, json.dumps(row).encode())
 
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Tell what keeps a block from reading or writing, as an error that the user can mend."""
-        try:
-            yield
-        except OSError as error:
-            kind = StoreError if lasts(error) else StoreLostError
-            raise kind(
-                f"{error.filename or self.storage.address} cannot be read or written: {error.strerror or error}; "
-                "mend that and run the same command again, no finished trial is lost"
-            ) from None
+    def _writing(self) -> AbstractContextManager[None]:
+        return in_words(
+            self.storage.address,
+            mend="mend that and run the same command again, no finished trial is lost",
+        )
 
     def _recover(self) -> None:
         """Read the table, set aside what is torn or foreign, take in what a killed driver left in the inbox."""
@@ -237,7 +231,8 @@ class RecordStore:
 
     def _mend(self, table: str, kept: list[bytes]) -> None:
         """Set a table aside, and leave what is whole of it in its place, which is written down at any moment."""
-        whole, beside = b"".join(line + b"\n" for line in kept), f"{TABLE}-mended.jsonl"
+        whole = b"".join(line + b"\n" for line in kept)
+        beside = f"{TABLE}-mended-{uuid.uuid4().hex[:8]}.jsonl"  # an earlier one may hold what nothing else does
         self.storage.write(beside, whole)
         self._set_aside(table)
         self.storage.write(table, whole)
@@ -270,16 +265,11 @@ def read_records(out: str | Path | Storage) -> pd.DataFrame:
         StoreError: If the table cannot be read, or is of a newer version.
     """
     storage = storage_at(out)
-    try:
+    with in_words(storage.address, mend="mend that, or give another results folder", doing="read"):
         # The inbox before the table, into which a run moves what is in it meanwhile.
         inbox = texts(storage, [file_of(trial_id) for trial_id in waiting_trials(storage)])
         arrived = [text for text in inbox if text is not None]
         lines = [line for text in table_texts(storage, TABLE) for line in text.splitlines()]
-    except OSError as error:
-        raise StoreError(
-            f"{error.filename or storage.address} cannot be read: {error.strerror or error}; mend that, or give "
-            "another results folder"
-        ) from None
     rows = _OnePerTrial[Row]()
     for line in [*lines, *arrived]:
         row = parse(line)

@@ -22,6 +22,8 @@ from driving import MARK, bearing, trainers_among, wait_until
 _RAY = (sys.executable, "-m", "ray.scripts.scripts")
 _BLOCK = ("--block", "--disable-usage-stats", "--include-log-monitor=false", "--object-store-memory=80000000")
 _UP_WITHIN_S = 120.0
+_LOOKS_OFTEN = {"RAY_health_check_period_ms": "1000", "RAY_health_check_failure_threshold": "3"}
+"""Has the head notice within seconds that a node is gone; by default it takes fifteen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +69,10 @@ class LocalCluster:
         token = folder / "token"
         token.touch(mode=0o600)
         token.write_text(secrets.token_hex(32))
-        self.environment = {**environment, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+        asks_for_token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+        self.environment = {**_LOOKS_OFTEN, **environment, **asks_for_token}
         self.nodes: dict[str, Node] = {}
+        self._asker: subprocess.Popen[str] | None = None
         self.address = ""
 
     def start_head(self) -> None:
@@ -104,15 +108,20 @@ class LocalCluster:
 
     def alive(self) -> dict[str, str]:
         """Return the nodes that the head takes for alive, with Ray's ids of them."""
-        asked = subprocess.run(
-            [sys.executable, "-c", _ASK, self.address, *self.nodes],
-            env={**os.environ, **self.environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        return dict(json.loads(asked.stdout)) if asked.returncode == 0 else {}
+        if self._asker is None:
+            self._asker = subprocess.Popen(
+                [sys.executable, "-c", _ASK, self.address],
+                env={**os.environ, **self.environment},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        asker = self._asker
+        assert asker.stdin is not None
+        assert asker.stdout is not None
+        asker.stdin.write(f"{json.dumps(list(self.nodes))}\n")
+        asker.stdin.flush()
+        return dict(json.loads(asker.stdout.readline()))
 
     def kill_raylet(self, name: str) -> None:
         """SIGKILL what makes a node a node; its other processes follow by themselves."""
@@ -148,6 +157,10 @@ class LocalCluster:
 
     def kill_all(self) -> None:
         """Kill every process of it; a head can be started anew then."""
+        if self._asker is not None:
+            self._asker.kill()
+            self._asker.communicate()
+            self._asker = None
         for node in self.nodes.values():
             _kill_all(node.mark)
             node.process.wait()
@@ -193,9 +206,10 @@ def _kill_all(mark: str) -> None:
 _ASK = """
 import json, sys
 from ray._raylet import GcsClient
-address, *names = sys.argv[1:]
-nodes = GcsClient(address=address).get_all_node_info(timeout=20).values()
-alive = [node for node in nodes if node.state == node.ALIVE]
-found = {name: node.node_id.hex() for node in alive for name in names if name in node.resources_total}
-print(json.dumps(found))
+client = GcsClient(address=sys.argv[1])
+for names in map(json.loads, sys.stdin):
+    nodes = client.get_all_node_info(timeout=20).values()
+    alive = [node for node in nodes if node.state == node.ALIVE]
+    found = {name: node.node_id.hex() for node in alive for name in names if name in node.resources_total}
+    print(json.dumps(found), flush=True)
 """

@@ -38,6 +38,7 @@ def test_a_node_that_does_not_see_the_results_is_named(
     printed = ended(start_on(shared / "out"), code=2)
     assert f"{shared}/out is not seen on node " in printed
     assert "give an --out that all nodes read and write" in printed
+    assert not (shared / "out").exists()
     assert not tally.steps()
 
 
@@ -53,6 +54,7 @@ def test_a_node_with_another_tune_zoo_is_named(
     printed = ended(start_on(tmp_path / "out"), code=2)
     assert " and the run was started with tune_zoo " in printed
     assert "install the same there, or add --ship" in printed
+    assert not (tmp_path / "out").exists()
     assert not tally.steps()
 
 

@@ -97,9 +97,13 @@ def test_nodes_without_cpus_hold_no_trials_and_are_not_asked(
     assert nodes.look_at_nodes(LocalStorage(tmp_path)) is None
 
 
-def test_a_folder_that_cannot_be_written_from_here_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_from_here_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tune_zoo.raytune import nodes
     from tune_zoo.raytune.nodes import look_here
 
+    monkeypatch.setattr(nodes, "_STORAGE_WITHIN_S", 0.3)
     with pytest.raises(ClusterError, match=r"nowhere cannot be used: .* is not there; give another --out"):
         look_here(LocalStorage(tmp_path / "nowhere"))
     look_here(LocalStorage(tmp_path))

@@ -20,6 +20,7 @@ from shelf import Shelf
 
 from tune_zoo.errors import StoreError
 from tune_zoo.storage import lease as lease_module
+from tune_zoo.storage import patience
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Hold, Storage
 from tune_zoo.storage.lease import Lease
@@ -329,8 +330,29 @@ def test_so_it_is_in_s3(monkeypatch: pytest.MonkeyPatch, s3: str) -> None:
             assert holders_of_a_race([storage_at(s3) for _ in range(3)]) == 1
 
 
-def test_a_store_that_does_not_answer_is_an_error() -> None:
+def test_a_store_that_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "PATIENCE_S", 0.3)
     shelf = Shelf()
     shelf.broken = True
     with pytest.raises(OSError, match="does not answer"), shelf.sole_run():
         pass
+
+
+@pytest.mark.parametrize("at", ["write", "names", "delete"])
+def test_a_store_that_is_gone_as_a_run_begins_is_waited_for(monkeypatch: pytest.MonkeyPatch, at: str) -> None:
+    shelf, answer = Shelf(), getattr(Shelf, at)
+    another(shelf)  # of a run that died
+    failures = iter([True, True])
+
+    def fail_twice(self: Shelf, *arguments: Any) -> Any:
+        self.broken = threading.current_thread() is threading.main_thread() and next(failures, False)
+        try:
+            return answer(self, *arguments)
+        finally:
+            self.broken = False
+
+    monkeypatch.setattr(Shelf, at, fail_twice)
+    with shelf.sole_run() as hold:
+        assert next(failures, None) is None
+        assert [told["state"] for told in runs(shelf)] == ["holding"]
+        assert not hold.lost

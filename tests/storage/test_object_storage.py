@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
 from tune_zoo.storage import patience
@@ -120,6 +122,52 @@ def test_it_is_waited_for(by_fsspec: ObjectStorage, monkeypatch: pytest.MonkeyPa
         all_raise(TokenExpiredError("since noon"), broken)
         assert patiently(lambda: by_fsspec.read("a")) == b"1"
     assert len(pauses) == 1
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> ObjectStorage:
+    """A file system of fsspec's, on which a file is there as soon as its writing begins."""
+    found = storage_at(f"local://{tmp_path}/a")
+    assert isinstance(found, ObjectStorage)
+    found.prepare()
+    found.write("space.json", b"the first")
+    return found
+
+
+def test_where_files_grow_as_they_are_written_they_appear_whole(
+    files: ObjectStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = ObjectStorage._put
+
+    def die(self: ObjectStorage, path: str, data: bytes) -> None:
+        put(self, path, data[: len(data) // 2])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ObjectStorage, "_put", die)
+        with pytest.raises(KeyboardInterrupt):
+            files.write("space.json", b"the second")
+    assert files.read("space.json") == b"the first"
+    assert files.names() == ["space.json"]
+    files.write("space.json", b"the second")
+    assert files.read("space.json") == b"the second"
+
+
+def test_where_no_file_takes_anothers_place_that_is_deleted_first(
+    files: ObjectStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move = LocalFileSystem.mv
+
+    def refuse(self: LocalFileSystem, source: str, to: str, **options: object) -> None:
+        if self.exists(to):
+            raise FileExistsError(to)
+        move(self, source, to, **options)
+
+    monkeypatch.setattr(LocalFileSystem, "mv", refuse)
+    files.write("space.json", b"the second")
+    assert files.read("space.json") == b"the second"
+    with pytest.raises(OSError, match="nowhere"):
+        files.write("nowhere/a", b"1")
 
 
 def test_a_place_that_can_only_be_read_is_not_waited_for() -> None:

@@ -166,6 +166,13 @@ def test_a_kill_while_a_torn_table_is_mended_loses_nothing(
             RecordStore(storage)
     assert seeds(storage) == [0]
     assert len(RecordStore(storage).rows) == 1
+    for seed in (1, 2):  # and so it is when tables are torn again, the mended one among them
+        for table in storage.tables("records"):
+            storage.write(table, storage.read(table) + b"{\n")
+        storage.append("records", store_module.json.dumps(record(seed)).encode() + b"\n")
+        with pytest.warns(UserWarning, match="torn or foreign"):
+            assert len(RecordStore(storage).rows) == seed + 1
+        assert seeds(storage) == list(range(seed + 1))
 
 
 def test_two_drivers_at_once_lose_nothing(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:

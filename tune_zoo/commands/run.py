@@ -12,12 +12,13 @@ import pandas as pd
 from rich.console import Console
 
 import tune_zoo
-from tune_zoo.claim import check, mark
+from tune_zoo.claim import MEND, check, mark
 from tune_zoo.commands.best_trials import best_trials_table
 from tune_zoo.commands.report import conclude
 from tune_zoo.commands.status import watch
 from tune_zoo.displays.choose import display_of
 from tune_zoo.errors import ClusterError
+from tune_zoo.identity import named_mixers
 from tune_zoo.plan import Plan
 from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
@@ -26,6 +27,7 @@ from tune_zoo.search.studies.optuna_search import OptunaSearch
 from tune_zoo.signals import sigterm_interrupts
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
+from tune_zoo.storage.patience import in_words
 from tune_zoo.store import read_records
 from tune_zoo.trackers.choose import make_trackers, tracker_class
 
@@ -113,7 +115,10 @@ def _train_missing(plan: Plan, storage: Storage, cluster: Cluster, console: Cons
             "trained.",
             soft_wrap=True,
         )
-        mark(storage, plan.space)  # another search may have left the folder
+        with in_words(storage.address, mend=MEND):
+            is_free = storage.holder() is None
+        if is_free:
+            mark(storage, plan.space)  # another search may have left the folder
         return True
     _tell_versions(records, console)
     for name in cluster.track:
@@ -122,7 +127,7 @@ def _train_missing(plan: Plan, storage: Storage, cluster: Cluster, console: Cons
 
     terms = drive.Terms(embedded=cluster.address is None, max_concurrent=cluster.max_concurrent)
     run = _through_client if client.is_client_address(cluster.address) else _from_here
-    mixers = [mixer.name for mixer in plan.space.mixers]
+    mixers = {name for spec in plan.trials for name in named_mixers(spec)}
     with (
         shipping.shipped(mixers, ship=cluster.ship) as runtime_env,
         connection.connected(cluster.address, num_cpus=cluster.num_cpus, runtime_env=runtime_env),

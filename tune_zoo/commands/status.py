@@ -85,6 +85,8 @@ def watch(
             except StoreError as error:  # gone for a while
                 shown = Text(str(error))
             live.update(shown, refresh=True)
+    if not console.is_terminal:
+        console.line()  # which rich's display leaves out there
 
 
 def _standing(plan: Plan, storage: Storage, console: Console) -> tuple[RenderableType, bool]:

@@ -83,7 +83,7 @@ def _check_listens(address: str) -> None:
             f"auto, got '{address}'"
         )
     try:
-        socket.create_connection((host, int(port)), timeout=_LISTENS_WITHIN_S).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_LISTENS_WITHIN_S).close()
     except (OSError, OverflowError) as error:
         raise ClusterError(
             f"no Ray answers at {address} ({error}); start one with `ray start --head`, or leave --address out"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 
-from tune_zoo.claim import claim
+from tune_zoo.claim import MEND, claim
 from tune_zoo.plan import Plan
 from tune_zoo.raytune.nodes import look_at_nodes, look_here
 from tune_zoo.raytune.placement import Placement, place
@@ -16,6 +16,7 @@ from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials
 from tune_zoo.storage.base import Storage
+from tune_zoo.storage.patience import in_words
 from tune_zoo.store import RecordStore
 from tune_zoo.trackers.base import Trackers
 
@@ -51,6 +52,7 @@ def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Callable[[], 
 
     Raises:
         ClusterError: If trials cannot be placed, before anything is written; or if a node is not fit for them.
+        TrackerError: If a tracker cannot show this run.
         StoreError: If the results are another space's, held by another run, or cannot be written.
     """
     placed = partial(
@@ -61,12 +63,16 @@ def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Callable[[], 
         grows=not terms.embedded,
     )
     placed()  # before anything is written
-    with storage.prepared():
+    usable = partial(in_words, storage.address, mend=MEND)
+    with usable(), storage.prepared():
         gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
+        told = trackers()
     placement = placed(gpu_bytes=gpu_bytes)
-    with storage.sole_run() as hold:
+    with closing(told), ExitStack() as stack:
+        with usable():
+            hold = stack.enter_context(storage.sole_run())
         claim(storage, plan.space)
         store = RecordStore(storage)
         search = make_search(plan, finished_trials(store.frame()))
-        with closing(trackers()) as told, shown(search, placement) as on_change:
-            return run_search(search, store, placement, hold=hold, trackers=told, on_change=on_change)
+        on_change = stack.enter_context(shown(search, placement))
+        return run_search(search, store, placement, hold=hold, trackers=told, on_change=on_change)

@@ -18,8 +18,10 @@ from tune_zoo.errors import ClusterError, ClusterLostError, last_line
 from tune_zoo.identity import identity, mismatch
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
+from tune_zoo.storage.patience import patiently
 
 _LOOK_WITHIN_S = 90.0  # a node may have to start a worker first, and to unpack what is shipped
+_STORAGE_WITHIN_S = 20.0  # for which the storage may be gone as a node looks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +138,7 @@ def look_from_here(out: str, mark: str) -> Look:
 
 def _trouble(storage: Storage, mark: str) -> str:
     try:
-        if not storage.exists(mark):
+        if not patiently(lambda: storage.exists(mark), seconds=_STORAGE_WITHIN_S):
             return "it sees another folder or none"
     except OSError as error:
         return str(error.strerror or error)
@@ -146,10 +148,15 @@ def _trouble(storage: Storage, mark: str) -> str:
 def _round_trip(storage: Storage) -> str:
     """Write a file, read it back and delete it; returns what is wrong, empty if nothing is."""
     probe, data = f".probe-{uuid.uuid4().hex}", uuid.uuid4().bytes
-    try:
+
+    def round_trip() -> bytes:
         storage.write(probe, data)
         back = storage.read(probe)
         storage.delete(probe)
+        return back
+
+    try:
+        back = patiently(round_trip, seconds=_STORAGE_WITHIN_S)
     except OSError as error:
         return str(error.strerror or error)
     return "" if back == data else "what it writes there does not come back"

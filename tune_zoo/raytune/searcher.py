@@ -103,6 +103,8 @@ class RecordedSearcher(Searcher):
         One that waits shows an autoscaler what is wanted, and is there when a node joins; of more, less would be
         known when they are chosen than when they start.
         """
+        if len(self._running) >= self._placement.max_concurrent:
+            return False  # known here, for Ray's own limit would ask no more, and a lost hold go unnoticed
         if len(self._running) == len(self._started):
             return True
         return self._room.share(self._needs.values()) < _FULL

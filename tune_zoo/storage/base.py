@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tune_zoo.storage.patience import patiently
+
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
@@ -83,7 +85,7 @@ class Storage(ABC):
     @contextmanager
     def prepared(self) -> Iterator[None]:
         """Prepare the place for a block; a run that is refused in it leaves nothing."""
-        self.prepare()
+        patiently(self.prepare)
         try:
             yield
         except BaseException:
@@ -110,9 +112,9 @@ class Storage(ABC):
     def below(self, folder: str) -> Storage:
         """Return a folder of this storage as a storage."""
 
+    @abstractmethod
     def exists(self, name: str) -> bool:
         """Whether a file is there."""
-        return name.rpartition("/")[2] in self.names(name.rpartition("/")[0])
 
     def tables(self, table: str) -> list[str]:
         """Return the names of the files that a table consists of."""

@@ -25,11 +25,12 @@ from typing import TYPE_CHECKING, Any
 
 from tune_zoo.errors import StoreError
 from tune_zoo.storage.base import Hold, Holder
+from tune_zoo.storage.patience import patiently
 
 if TYPE_CHECKING:
     from tune_zoo.storage.objects import ObjectStorage
 
-_FOLDER = "runs"
+RUNS = "runs"
 _RENEW_S = 5.0
 _DEAD_AFTER_S = 4 * _RENEW_S
 """Seconds without a renewal after which a run is taken for dead."""
@@ -43,7 +44,7 @@ class Lease(Hold):
     def __init__(self, storage: ObjectStorage) -> None:
         self._storage = storage
         self._id = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
-        self._name = f"{_FOLDER}/{self._id}"
+        self._name = f"{RUNS}/{self._id}"
         self._state = "waiting"
         self._writing = threading.Lock()
         self._ended = threading.Event()
@@ -60,12 +61,13 @@ class Lease(Hold):
 
         Raises:
             StoreError: If another run holds it.
+            OSError: If the storage cannot be read or written, and stays so.
         """
         renewal = threading.Thread(target=self._renew, name="lease", daemon=True)
-        self._tell("waiting")
+        patiently(lambda: self._tell("waiting"))
         renewal.start()
         try:
-            self._acquire()
+            patiently(self._acquire)
             yield self
         finally:
             self._ended.set()
@@ -75,11 +77,11 @@ class Lease(Hold):
 
     def _acquire(self) -> None:
         while True:
+            self._tell("waiting")
             self._await_those_ahead()
             self._tell("claiming")
             if not any(name < self._id for name in self._others()):
                 break
-            self._tell("waiting")
         self._tell("holding")
 
     def _await_those_ahead(self) -> None:
@@ -97,7 +99,7 @@ class Lease(Hold):
             for name, told in ahead.items():
                 first, deadline = seen.setdefault(name, (told, time.monotonic() + _DEAD_AFTER_S))
                 if _is_dead(told) or (told == first and looked > deadline):
-                    self._storage.delete(f"{_FOLDER}/{name}")
+                    self._storage.delete(f"{RUNS}/{name}")
                 elif told != first and not (name < self._id or told.get("state") == "holding"):
                     del seen[name]  # it may yet give way
                 elif told != first:
@@ -154,9 +156,9 @@ def holder_of(storage: ObjectStorage) -> Holder | None:
 def _runs(storage: ObjectStorage) -> dict[str, dict[str, Any]]:
     """Return what the runs of a storage tell of themselves, by the names of their objects."""
     found = {}
-    for name in storage.names(_FOLDER):
+    for name in storage.names(RUNS):
         with contextlib.suppress(FileNotFoundError):  # ended meanwhile
-            found[name] = _parse(storage.read(f"{_FOLDER}/{name}"))
+            found[name] = _parse(storage.read(f"{RUNS}/{name}"))
     return found
 
 

@@ -12,9 +12,10 @@ from pyarrow import fs
 
 from tune_zoo.errors import in_one_line
 from tune_zoo.storage.base import Hold, Holder, Storage
-from tune_zoo.storage.lease import Lease, holder_of
+from tune_zoo.storage.lease import RUNS, Lease, holder_of
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
+_SET_ASIDE = "set_aside"
 _READS = 5  # of one object, at most
 
 
@@ -59,6 +60,7 @@ class ObjectStorage(Storage):
         self.folder = None
         self._fs = filesystem
         self._path = path
+        self._writes_whole = filesystem.type_name in _OBJECT_STORES
 
     @_failing_as_files_do()
     def read(self, name: str) -> bytes:
@@ -80,8 +82,23 @@ class ObjectStorage(Storage):
 
     @_failing_as_files_do()
     def write(self, name: str, data: bytes) -> None:
-        """Write an object in one piece."""
-        with self._fs.open_output_stream(self._at(name)) as stream:
+        """Write an object in one piece; where files grow as they are written, under another name first."""
+        if self._writes_whole:
+            self._put(self._at(name), data)
+            return
+        folder, _, last = self._at(name).rpartition("/")
+        beside = f"{folder}/.{last}.{uuid.uuid4().hex[:8]}"
+        self._put(beside, data)
+        try:
+            self._fs.move(beside, self._at(name))
+        except OSError:
+            if self._fs.get_file_info(self._at(name)).type != fs.FileType.File:
+                raise
+            self._fs.delete_file(self._at(name))  # there, none takes another's place
+            self._fs.move(beside, self._at(name))
+
+    def _put(self, path: str, data: bytes) -> None:
+        with self._fs.open_output_stream(path) as stream:
             stream.write(data)
 
     def append(self, table: str, lines: bytes) -> None:
@@ -112,7 +129,7 @@ class ObjectStorage(Storage):
 
     def set_aside(self, name: str) -> str:
         """Move an object below `set_aside/`."""
-        aside = f"set_aside/{name.rpartition('/')[2]}.{uuid.uuid4().hex[:8]}"
+        aside = f"{_SET_ASIDE}/{name.rpartition('/')[2]}.{uuid.uuid4().hex[:8]}"
         self.write(aside, self.read(name))
         self.delete(name)
         return self.at(aside)
@@ -120,9 +137,9 @@ class ObjectStorage(Storage):
     @_failing_as_files_do()
     def prepare(self, *folders: str) -> None:
         """Make folders, where it is no object store, which has none."""
-        if self._fs.type_name in _OBJECT_STORES:
+        if self._writes_whole:
             return
-        for folder in ("", *folders):
+        for folder in ("", RUNS, _SET_ASIDE, *folders):
             self._fs.create_dir(self._at(folder), recursive=True)
 
     def sole_run(self) -> AbstractContextManager[Hold]:

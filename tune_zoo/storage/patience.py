@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
+
+from tune_zoo.errors import StoreError, StoreLostError
 
 Value = TypeVar("Value")
 
@@ -15,7 +18,10 @@ PATIENCE_S = 120.0
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _TOLD_AFTER_S = 5.0
-_LASTING = {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG}
+_LASTING = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
+}
 """Errors that somebody has to mend: waiting does not."""
 
 _LASTING_WORDS = ("ACCESS_DENIED", "NO_SUCH_BUCKET", "InvalidAccessKeyId", "SignatureDoesNotMatch")
@@ -53,3 +59,24 @@ def patiently(call: Callable[[], Value], *, seconds: float | None = None) -> Val
 def lasts(error: OSError) -> bool:
     """Whether somebody has to mend what raised an error of a storage."""
     return error.errno in _LASTING or any(word in str(error) for word in _LASTING_WORDS)
+
+
+@contextmanager
+def in_words(where: str, *, mend: str, doing: str = "read or written") -> Iterator[None]:
+    """Tell what keeps a block from reading or writing results, as an error that the user can mend.
+
+    Args:
+        where: The address of the results.
+        mend: What the user can do.
+        doing: What cannot be done with them.
+
+    Raises:
+        StoreError: If somebody has to mend something.
+        StoreLostError: If the same command may go on later.
+    """
+    try:
+        yield
+    except OSError as error:
+        kind = StoreError if lasts(error) else StoreLostError
+        told = f"{error.filename or where} cannot be {doing}: {error.strerror or error}"
+        raise kind(f"{told}; {mend}") from None

@@ -32,7 +32,7 @@ class _Run:
 
     Attributes:
         run_id: MLflow's name of it.
-        last_step: The last step that an earlier start of the trial left in it.
+        last_step: The last step that is in it.
         unsent: Metrics that wait to be sent together.
         sent: When metrics were sent last, in seconds of the monotonic clock.
     """
@@ -86,6 +86,7 @@ class MlflowTracker(Tracker):
         run = self._runs[spec.trial_id]
         if step > run.last_step:  # a trial that goes on repeats what came after its checkpoint
             run.add(curve_point(accuracy, loss), step)
+            run.last_step = step
         if run.due:
             self._send(run)
 

@@ -96,15 +96,18 @@ class _EventFile:
         number = sum(1 for _ in folder.glob("events.out.tfevents.*"))
         self._writer = EventsWriter(str(folder / "events"), f".{number}")
         self._flushed = time.monotonic()
-        self._took_over = False
+        self._reached: int | None = None
         self.step = 0
 
     def take_over(self, step: int) -> None:
-        """Have TensorBoard drop what earlier files say from the step on at which this one begins."""
-        if not self._took_over:
-            self._took_over = True
+        """Have TensorBoard drop what was said from a step on, unless this file went on to that step.
+
+        Earlier files of the trial may have said it, or this one if the trial's worker died and another goes on.
+        """
+        if self._reached is None or step < self._reached:
             log = SessionLog(status=SessionLog.START)
             self._writer.write_event(Event(wall_time=time.time(), step=step, session_log=log))
+        self._reached = step
 
     def write(self, *summaries: Summary, step: int) -> None:
         """Add summaries at a step."""
