@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tune_zoo.plan import make_plan
 from tune_zoo.search_space import SearchSpace
 from tune_zoo.space_file import load_space
 from tune_zoo.storage.address import storage_at
+from tune_zoo.storage.local import LocalStorage
 
 
 @pytest.fixture(params=["folder", "s3"])
@@ -31,6 +33,26 @@ def test_a_folder_belongs_to_one_space(tmp_path: Path, space_file: Any) -> None:
         check(out, load_space(space_file(axes={"d_model": [4, 8, 16]})))
     with pytest.raises(StoreError, match=r"training\.threshold is 0\.95 there and 0\.9 here"):
         claim(out, load_space(space_file(training={"threshold": 0.9})))
+
+
+def test_what_is_written_already_is_not_written_again(
+    tmp_path: Path, space_file: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(storage: LocalStorage, name: str, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    claim(tmp_path, load_space(space_file()))
+    monkeypatch.setattr(LocalStorage, "write", full)
+    claim(tmp_path, load_space(space_file()))
+    with pytest.raises(StoreError, match=r"cannot be read or written: No space left on device; mend that"):
+        claim(tmp_path, load_space(space_file(search="minimal_width")))
+
+
+@pytest.mark.parametrize("below", ["", "/a", "/a/b"])
+def test_a_file_in_the_way_is_named(tmp_path: Path, space_file: Any, below: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=r"--out must be a folder, and \S+/file is a file; give another --out"):
+        check(f"{tmp_path}/file{below}", load_space(space_file()))
 
 
 def test_an_option_of_the_task_left_out_has_its_default(tmp_path: Path, space_file: Any) -> None:

@@ -12,12 +12,14 @@ import pytest
 from conftest import leave_record
 from rich.console import Console
 
+from tune_zoo.claim import claim, plan_of
 from tune_zoo.commands.plan import planned, show_plan
 from tune_zoo.commands.run import INCOMPLETE, INTERRUPTED, Cluster, run_space
 from tune_zoo.record import make_record
 from tune_zoo.resolve import resolved_plan
 from tune_zoo.result import Status, TrialResult
 from tune_zoo.space_file import load_space
+from tune_zoo.storage.local import LocalStorage
 from tune_zoo.store import read_records
 
 
@@ -30,8 +32,6 @@ def run(path: Path, out: Path) -> tuple[int, str]:
 
 def fill(path: Path, out: Path, *, lost: int = 0) -> int:
     """Leave a made-up record for every trial of a space, some of them lost; returns how many."""
-    from tune_zoo.claim import claim
-
     plan = resolved_plan(load_space(path))
     claim(out, plan.space)
     specs = list(plan.trials)
@@ -72,6 +72,19 @@ def test_a_complete_folder_is_analysed_without_ray(space_file: Any, tmp_path: Pa
     assert code == 0
     assert "> 8" in printed  # no width solved, and the table says so
     assert "undetermined" in printed
+
+
+def test_a_complete_folder_that_another_search_holds_stays_that_ones(space_file: Any, tmp_path: Path) -> None:
+    path, out = space_file(), tmp_path / "out"
+    fill(path, out)
+    run(path, out)
+    other = planned(str(space_file(search="minimal_width"))).space
+    with LocalStorage(out).sole_run():
+        claim(out, other)
+        code, printed = run(space_file(), out)
+    assert code == 0
+    assert "nothing was trained" in printed
+    assert plan_of(out).space.search == other.search
 
 
 @pytest.mark.ray

@@ -10,7 +10,7 @@ from conftest import trial
 
 import tune_zoo
 from tune_zoo import identity as module
-from tune_zoo.identity import identity, identity_of
+from tune_zoo.identity import identity, identity_of, named_mixers
 
 
 @pytest.fixture
@@ -69,3 +69,9 @@ def test_a_trial_is_that_of_its_mixers_file_too(
     assert told[0] != told[1]
     assert all(words.startswith(f"{identity()}, mixer_of_mine:Mixer (") for words in told)
     assert identity_of(trial()) == identity()
+
+
+def test_the_mixers_of_a_trial_are_those_inside_of_others_too() -> None:
+    layers = [{"name": "lab.convs:Conv", "config": {"kernels": [3]}}, {"name": "attention"}]
+    spec = trial(model={"mixer": {"name": "hybrid", "config": {"layers": layers}}})
+    assert named_mixers(spec) == {"hybrid", "lab.convs:Conv", "attention"}

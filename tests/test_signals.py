@@ -31,6 +31,12 @@ def test_sigterm_is_passed_to_ray_tune_while_that_runs() -> None:
     assert not ends_on_sigusr1()
 
 
+def test_a_signal_that_a_wrapper_ignores_is_not_ray_tunes() -> None:
+    with handlers_kept():
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # as a batch script may, which has its own use for it
+        assert not ends_on_sigusr1()
+
+
 def test_handlers_that_others_leave_are_put_back() -> None:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
     before = [signal.getsignal(number) for number in numbers]

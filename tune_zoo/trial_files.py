@@ -1,4 +1,4 @@
-"""What a trial keeps beside its record: a checkpoint as long as it is unfinished, and a log if it was lost.
+"""What a trial keeps beside its record: a checkpoint while it is unfinished, a log if it was lost or diverged.
 
 OUT/checkpoints/<trial_id>.pt   written at evaluations, gone with the trial's end
 OUT/logs/<trial_id>.log         what `tune_zoo logs` shows

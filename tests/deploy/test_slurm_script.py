@@ -95,11 +95,12 @@ def test_a_time_limit_before_ray_is_up_starts_no_driver(tmp_path: Path) -> None:
     assert job.calls_of(REQUEUED)
 
 
-def test_a_head_that_does_not_start_is_said_and_nothing_runs(tmp_path: Path) -> None:
-    job = Job(tmp_path, HEAD_STARTS="no")
+@pytest.mark.parametrize(("rounds", "comes_back"), [("0", True), ("20", False)])
+def test_a_head_that_does_not_start_is_said_and_tried_again(tmp_path: Path, rounds: str, comes_back: bool) -> None:
+    job = Job(tmp_path, HEAD_STARTS="no", SLURM_RESTART_COUNT=rounds)
     assert job.ended() == 3
     assert job.calls_of("tune_zoo") == []
-    assert job.calls_of(REQUEUED) == []
+    assert bool(job.calls_of(REQUEUED)) is comes_back
 
 
 def test_a_node_that_stays_away_does_not_hold_the_run_up(tmp_path: Path) -> None:

@@ -34,6 +34,13 @@ def test_an_address_where_no_ray_answers() -> None:
         pass
 
 
+def test_an_address_of_the_sixth_version_stands_in_brackets() -> None:
+    from tune_zoo.raytune import connection
+
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as head:
+        connection._check_listens(f"[::1]:{head.getsockname()[1]}")
+
+
 def test_an_address_where_something_else_listens(monkeypatch: pytest.MonkeyPatch) -> None:
     from tune_zoo.raytune import connection
 

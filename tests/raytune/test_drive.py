@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tune_zoo.errors import ClusterError, StoreError
+from tune_zoo.errors import ClusterError, StoreError, StoreLostError, TrackerError
 from tune_zoo.footprint import memory_bytes
 from tune_zoo.plan import Plan
 from tune_zoo.resolve import resolved_plan
@@ -79,3 +79,40 @@ def test_a_folder_that_another_run_holds_is_left_alone(runs: list[Any], space_fi
         driven(plan_of(space_file), tmp_path / "out")
     assert not runs
     assert not storage.exists("space.json")
+
+
+def refuse() -> Trackers:
+    raise TrackerError("wandb has no key to send the trials with")
+
+
+def test_a_tracker_that_is_refused_leaves_nothing(runs: list[Any], space_file: Any, tmp_path: Path) -> None:
+    from tune_zoo.raytune.drive import Terms, drive
+
+    storage = LocalStorage(tmp_path / "out")
+    with pytest.raises(TrackerError, match="no key"):
+        drive(
+            plan_of(space_file),
+            storage,
+            Terms(embedded=True),
+            trackers=refuse,
+            shown=lambda *_: nullcontext(lambda: None),
+        )
+    assert not (tmp_path / "out").exists()
+    assert not runs
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(OSError("AWS Error SLOW_DOWN"), StoreLostError), (OSError("AWS Error ACCESS_DENIED"), StoreError)],
+)
+def test_results_that_cannot_be_held_are_told_in_words(
+    runs: list[Any], space_file: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, error: OSError, kind: Any
+) -> None:
+    def fail(storage: LocalStorage) -> None:
+        raise error
+
+    monkeypatch.setattr(LocalStorage, "sole_run", fail)
+    with pytest.raises(StoreError, match=r"cannot be read or written: AWS Error \w+; mend that and run") as raised:
+        driven(plan_of(space_file), tmp_path / "out")
+    assert type(raised.value) is kind
+    assert not runs

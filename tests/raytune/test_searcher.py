@@ -215,6 +215,17 @@ def test_a_run_that_another_took_over_ends(plan: Plan, tmp_path: Path) -> None:
         searcher.suggest("two")
 
 
+def test_a_run_that_another_took_over_ends_though_it_may_start_no_trial(plan: Plan, tmp_path: Path) -> None:
+    hold = Held()
+    searcher = searching(GridSweep(plan), RecordStore(tmp_path), hold=hold, slots=9, max_concurrent=2)
+    for name in ("one", "two"):
+        started(searcher, name)
+    assert searcher.suggest("three") is None  # as many as may run at once do
+    hold.is_lost = True
+    with pytest.raises(StoreError, match="another run took over"):
+        searcher.suggest("three")
+
+
 def test_records_that_can_no_longer_be_written_end_the_run(
     plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,15 @@ def test_a_trial_that_begins_again_goes_on_with_its_run(to: Destination) -> None
     assert [step for step, _ in curve(to, run, "validation_accuracy")] == [100, 200, 300, 400, 500]
 
 
+def test_a_trial_whose_worker_died_repeats_no_point(tracker: Tracker, to: Destination) -> None:
+    tracker.start(SPEC)
+    evaluate(tracker, range(100, 301, 100))
+    evaluate(tracker, range(200, 401, 100))  # on another worker, from the last checkpoint
+    tracker.ended(SPEC, record_of())
+    (run,) = runs(to)
+    assert [step for step, _ in curve(to, run, "validation_accuracy")] == [100, 200, 300, 400]
+
+
 def test_the_same_trial_of_another_results_folder_is_another_run(to: Destination, tracker: Tracker) -> None:
     other = mlflow_tracker(Destination(run_name=to.run_name, folder=to.folder, out="s3://bucket/other"))
     for one in (tracker, other):

@@ -107,6 +107,17 @@ def test_a_trial_that_begins_again_takes_over_from_its_first_evaluation(tmp_path
     assert list(points(events_of(second), "validation_accuracy")) == [200, 300, 400]
 
 
+def test_a_trial_whose_worker_died_takes_over_from_where_it_goes_on(tmp_path: Path) -> None:
+    tracker = TensorBoardTracker(destination(tmp_path))
+    tracker.start(SPEC)
+    evaluate(tracker, range(100, 301, 100))
+    evaluate(tracker, range(200, 401, 100))  # on another worker, from the last checkpoint
+    tracker.ended(SPEC, record_of())
+    events = read(tmp_path)
+    assert [event.step for event in events if event.session_log.status == SessionLog.START] == [100, 200, 300]
+    assert list(points(events, "validation_accuracy")) == [100, 200, 300, 400]
+
+
 def test_a_lost_trial_does_not_count_as_ended_well(tmp_path: Path) -> None:
     tracker = TensorBoardTracker(destination(tmp_path))
     tracker.start(SPEC)

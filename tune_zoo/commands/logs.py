@@ -1,4 +1,4 @@
-"""`tune_zoo logs`: what is known of trials that were lost."""
+"""`tune_zoo logs`: what is known of trials that were lost or diverged."""
 
 from __future__ import annotations
 
