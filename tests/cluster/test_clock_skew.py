@@ -19,7 +19,7 @@ from local_cluster import LocalCluster
 from tune_zoo.store import read_records
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("cluster")]
 
 HOURS = 5
 
@@ -57,10 +57,13 @@ def test_the_records_of_a_fast_clock_stand(
 
 
 def test_a_trial_lost_by_the_fast_clock_is_replaced_by_the_slow_ones_record(
-    skewed: LocalCluster, start_on: Run, undisturbed: Path, tmp_path: Path
+    skewed: LocalCluster, start_on: Run, undisturbed: Path, tally: Tally, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
+    tally.hold("steady")
     run = start_on(out, "--set", "resources.timeout_s=0.5")
+    wait_for_records(out, 1, run)
+    tally.release("steady")
     assert f"{TRIALS} trials were lost" in ended(run, code=1)
     lost = read_records(out).set_index("trial_id")["finished_at"].to_dict()
     assert by_the_fast_clock({str(trial_id): at for trial_id, at in lost.items()})
