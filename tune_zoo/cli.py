@@ -28,8 +28,8 @@ app = typer.Typer(
     help="How wide must a sequence mixer be to recall?\n\n"
     "`tune_zoo` trains small models on multi-query associative recall over Ray Tune, finds the minimal width that "
     "solves the task for each mixer and sequence length, and fits the law by which it grows.\n\n"
-    "Start with `tune_zoo run quickstart`. Exit codes: 0 done; 1 trials or the cluster were lost, and the same "
-    "command goes on; 2 the input cannot be used; 130 interrupted.",
+    "Start with `tune_zoo run quickstart`. Exit codes: 0 done; 1 trials, the cluster or the results were lost, "
+    "and the same command goes on; 2 the input cannot be used; 130 interrupted.",
 )
 
 

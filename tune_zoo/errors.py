@@ -5,7 +5,7 @@
     │   └── SpaceError             a search-space file is missing, malformed or inconsistent
     ├── MixerError                 a sequence mixer is unknown, or cannot be built at that size
     ├── StoreError                 results cannot be read, written or held, or are not this run's
-    │   └── StoreLostError         they were gone for too long in mid-run; the CLI exits with 1
+    │   └── StoreLostError         they are gone, perhaps for a while; the CLI exits with 1
     ├── ReportError                a report has nowhere to go, or nothing to be of
     ├── ClusterError               Ray cannot be reached, or cannot place the trials
     │   └── ClusterLostError       Ray died in mid-run; the CLI exits with 1, for the same command goes on
@@ -42,7 +42,7 @@ class StoreError(TuneZooError):
 
 
 class StoreLostError(StoreError):
-    """Results were gone for too long in mid-run; the same command goes on once they are back."""
+    """Results are gone, perhaps for a while; the same command goes on once they are back."""
 
 
 class ReportError(TuneZooError):

@@ -208,7 +208,10 @@ import json, sys
 from ray._raylet import GcsClient
 client = GcsClient(address=sys.argv[1])
 for names in map(json.loads, sys.stdin):
-    nodes = client.get_all_node_info(timeout=20).values()
+    try:
+        nodes = client.get_all_node_info(timeout=20).values()
+    except Exception:
+        nodes = []  # it is asked again
     alive = [node for node in nodes if node.state == node.ALIVE]
     found = {name: node.node_id.hex() for node in alive for name in names if name in node.resources_total}
     print(json.dumps(found), flush=True)

@@ -85,7 +85,7 @@ def refuse() -> Trackers:
     raise TrackerError("wandb has no key to send the trials with")
 
 
-def test_a_tracker_that_is_refused_leaves_nothing(runs: list[Any], space_file: Any, tmp_path: Path) -> None:
+def test_a_tracker_that_is_refused_leaves_the_place_free(runs: list[Any], space_file: Any, tmp_path: Path) -> None:
     from tune_zoo.raytune.drive import Terms, drive
 
     storage = LocalStorage(tmp_path / "out")
@@ -97,7 +97,8 @@ def test_a_tracker_that_is_refused_leaves_nothing(runs: list[Any], space_file: A
             trackers=refuse,
             shown=lambda *_: nullcontext(lambda: None),
         )
-    assert not (tmp_path / "out").exists()
+    assert not [path.name for path in (tmp_path / "out").iterdir() if path.name != ".lock"]
+    assert storage.holder() is None
     assert not runs
 
 

@@ -215,6 +215,21 @@ def test_a_run_that_another_took_over_ends(plan: Plan, tmp_path: Path) -> None:
         searcher.suggest("two")
 
 
+def test_rays_own_limit_lets_every_question_through_and_actors_start_side_by_side(
+    plan: Plan, tmp_path: Path
+) -> None:
+    from ray.tune.execution.tune_controller import _get_max_pending_trials
+    from ray.tune.search import ConcurrencyLimiter, SearchGenerator
+
+    limiter = ConcurrencyLimiter(searching(GridSweep(plan), RecordStore(tmp_path), slots=9), max_concurrent=4)
+    assert _get_max_pending_trials(SearchGenerator(limiter)) == 4
+    for name in ("one", "two", "three", "four"):
+        assert isinstance(limiter.suggest(name), dict)
+    assert limiter.suggest("five") is None
+    limiter.on_trial_complete("one", error=True)
+    assert isinstance(limiter.suggest("five"), dict)
+
+
 def test_a_run_that_another_took_over_ends_though_it_may_start_no_trial(plan: Plan, tmp_path: Path) -> None:
     hold = Held()
     searcher = searching(GridSweep(plan), RecordStore(tmp_path), hold=hold, slots=9, max_concurrent=2)

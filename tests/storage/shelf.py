@@ -25,6 +25,9 @@ class Shelf(ObjectStorage):
         if self.broken:
             raise OSError("the store does not answer")
 
+    def prepare(self, *folders: str) -> None:
+        pass
+
     def read(self, name: str) -> bytes:
         self._pause()
         try:

@@ -228,6 +228,22 @@ def test_a_run_that_claims_has_found_none_ahead(state: str, replaced: bool) -> N
     assert lease._is_replaced() == replaced
 
 
+def test_a_hold_that_is_lost_before_it_is_had_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf()
+    acquire = Lease._acquire
+
+    def late(self: Lease) -> None:
+        while not self.lost:  # another run takes this one for dead, and ends
+            shelf.objects.clear()
+            time.sleep(0.01)
+        acquire(self)
+
+    monkeypatch.setattr(Lease, "_acquire", late)
+    with pytest.raises(OSError, match="another run came in between"), shelf.sole_run():
+        pass
+    assert runs(shelf) == []
+
+
 def test_a_renewal_that_hangs_does_not_bring_a_lost_hold_back(monkeypatch: pytest.MonkeyPatch) -> None:
     shelf, hangs, goes_on = Shelf(), threading.Event(), threading.Event()
     write = Shelf.write

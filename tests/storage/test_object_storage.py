@@ -153,21 +153,43 @@ def test_where_files_grow_as_they_are_written_they_appear_whole(
     assert files.read("space.json") == b"the second"
 
 
+@pytest.mark.parametrize("says", [FileExistsError("there is one"), ZeroDivisionError(), None], ids=repr)
 def test_where_no_file_takes_anothers_place_that_is_deleted_first(
-    files: ObjectStorage, monkeypatch: pytest.MonkeyPatch
+    files: ObjectStorage, monkeypatch: pytest.MonkeyPatch, says: Exception | None
 ) -> None:
     move = LocalFileSystem.mv
 
-    def refuse(self: LocalFileSystem, source: str, to: str, **options: object) -> None:
-        if self.exists(to):
-            raise FileExistsError(to)
-        move(self, source, to, **options)
+    def refuse(self: LocalFileSystem, source: str, to: str) -> None:  # as that of SFTP, without options
+        if not self.exists(to):
+            move(self, source, to)
+        elif says is not None:
+            raise says
 
     monkeypatch.setattr(LocalFileSystem, "mv", refuse)
     files.write("space.json", b"the second")
     assert files.read("space.json") == b"the second"
     with pytest.raises(OSError, match="nowhere"):
         files.write("nowhere/a", b"1")
+
+
+def test_a_move_whose_answer_is_lost_is_done(files: ObjectStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    move = LocalFileSystem.mv
+
+    def lose(self: LocalFileSystem, source: str, to: str) -> None:
+        move(self, source, to)
+        raise ConnectionResetError
+
+    monkeypatch.setattr(LocalFileSystem, "mv", lose)
+    files.write("space.json", b"the second")
+    assert files.read("space.json") == b"the second"
+
+
+def test_a_file_that_never_comes_into_its_place_is_an_error(
+    files: ObjectStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalFileSystem, "mv", lambda *_: None)
+    with pytest.raises(OSError, match=r"a/space\.json cannot be put in its place"):
+        files.write("space.json", b"the second")
 
 
 def test_a_place_that_can_only_be_read_is_not_waited_for() -> None:

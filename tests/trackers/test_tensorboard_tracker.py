@@ -43,6 +43,11 @@ def points(events: list[Any], tag: str) -> dict[int, float]:
     return {step: pytest.approx(value.simple_value) for step, value in values}
 
 
+def starts(events: list[Any]) -> list[int]:
+    """Return the steps from which on TensorBoard drops what it read before."""
+    return [event.step for event in events if event.session_log.status == SessionLog.START]
+
+
 def status(events: list[Any]) -> bytes:
     values = [value for event in events for value in event.summary.value]
     return next(value.tensor.string_val[0] for value in values if value.tag == "status/text_summary")
@@ -102,20 +107,29 @@ def test_a_trial_that_begins_again_takes_over_from_its_first_evaluation(tmp_path
     first, second = files(tmp_path)  # of one folder, by name in the order in which they were begun
     assert first.parent == second.parent == run_folder(tmp_path / "tensorboard", SPEC)
     assert status(events_of(first)) == b"interrupted"
-    starts = [event.step for event in events_of(second) if event.session_log.status == SessionLog.START]
-    assert starts == [200]
+    assert starts(events_of(second)) == [200]
     assert list(points(events_of(second), "validation_accuracy")) == [200, 300, 400]
 
 
-def test_a_trial_whose_worker_died_takes_over_from_where_it_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("goes_on", [100, 200, 300, 400])
+def test_a_trial_whose_worker_died_takes_over_from_where_it_goes_on(tmp_path: Path, goes_on: int) -> None:
     tracker = TensorBoardTracker(destination(tmp_path))
     tracker.start(SPEC)
     evaluate(tracker, range(100, 301, 100))
-    evaluate(tracker, range(200, 401, 100))  # on another worker, from the last checkpoint
-    tracker.ended(SPEC, record_of())
-    events = read(tmp_path)
-    assert [event.step for event in events if event.session_log.status == SessionLog.START] == [100, 200, 300]
-    assert list(points(events, "validation_accuracy")) == [100, 200, 300, 400]
+    evaluate(tracker, range(goes_on, 501, 100))  # on another worker, from the last checkpoint
+    tracker.ended(SPEC, record_of(status=Status.ERROR))
+    assert starts(read(tmp_path)) == ([100, goes_on] if goes_on < 400 else [100])
+    assert set(points(read(tmp_path), "validation_accuracy")) == {100, 200, 300, 400, 500}
+
+
+def test_a_lost_trial_keeps_the_curve_of_an_earlier_start(tmp_path: Path) -> None:
+    tracker = TensorBoardTracker(destination(tmp_path))
+    tracker.start(SPEC)
+    evaluate(tracker, range(100, 301, 100))
+    tracker.ended(SPEC, None)
+    tracker.start(SPEC)
+    tracker.ended(SPEC, {**record_of(status=Status.ERROR), "steps": 0})
+    assert starts(events_of(files(tmp_path)[1])) == []
 
 
 def test_a_lost_trial_does_not_count_as_ended_well(tmp_path: Path) -> None:

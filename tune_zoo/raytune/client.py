@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from tune_zoo.claim import MEND
 from tune_zoo.errors import ClusterError, ClusterLostError, TuneZooError, in_one_line, last_line
 from tune_zoo.identity import identity, mismatch
 from tune_zoo.plan import Plan
@@ -17,6 +18,7 @@ from tune_zoo.raytune.drive import Terms, drive
 from tune_zoo.raytune.nodes import marked
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
+from tune_zoo.storage.patience import in_words
 from tune_zoo.trackers.base import Trackers
 
 _HEAD = "node:__internal_head__"  # Ray's own mark of the head, of which a task takes next to nothing
@@ -40,7 +42,7 @@ class Driven:
         Raises:
             ClusterLostError: If the cluster is gone.
         """
-        with _in_words():
+        with _of_the_cluster():
             return bool(ray.wait([self.task], timeout=0)[0])
 
     def result(self) -> bool:
@@ -49,7 +51,7 @@ class Driven:
         Raises:
             TuneZooError: What ended it.
         """
-        with _in_words():
+        with _of_the_cluster():
             return bool(ray.get(self.task))
 
     def stop(self) -> None:
@@ -70,9 +72,13 @@ def driven_on_head(plan: Plan, storage: Storage, terms: Terms) -> Iterator[Drive
 
     Raises:
         ClusterError: If the head has no tune_zoo.
+        StoreError: If the results cannot be written from here.
     """
     start = ray.remote(num_cpus=0, resources={_HEAD: 0.001}, max_retries=0)(_drive)
-    with storage.prepared(), marked(storage) as mark:
+    with ExitStack() as stack:
+        with in_words(storage.address, mend=MEND):
+            stack.enter_context(storage.prepared())
+            mark = stack.enter_context(marked(storage))
         try:
             driven = Driven(task=start.remote(plan, storage.address, terms, identity(), mark))
         except Exception as error:  # whatever the head raised as it unpickled the run: it is raised here, too
@@ -87,7 +93,7 @@ def driven_on_head(plan: Plan, storage: Storage, terms: Terms) -> Iterator[Drive
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
+def _of_the_cluster() -> Iterator[None]:
     """Tell what ended a run, or the cluster that it is on, as an error of ours."""
     try:
         yield

@@ -63,14 +63,12 @@ def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Callable[[], 
         grows=not terms.embedded,
     )
     placed()  # before anything is written
-    usable = partial(in_words, storage.address, mend=MEND)
-    with usable(), storage.prepared():
-        gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
-        told = trackers()
-    placement = placed(gpu_bytes=gpu_bytes)
-    with closing(told), ExitStack() as stack:
-        with usable():
+    with ExitStack() as stack:
+        with in_words(storage.address, mend=MEND), storage.prepared():
+            gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
+            placement = placed(gpu_bytes=gpu_bytes)
             hold = stack.enter_context(storage.sole_run())
+        told = stack.enter_context(closing(trackers()))  # let go of before the hold is
         claim(storage, plan.space)
         store = RecordStore(storage)
         search = make_search(plan, finished_trials(store.frame()))

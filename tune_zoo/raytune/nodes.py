@@ -41,10 +41,13 @@ class Look:
 
 @contextmanager
 def marked(storage: Storage) -> Iterator[str]:
-    """Give the name of a file that is there as long as a block runs: who sees it sees the same results."""
+    """Give the name of a file that is there as long as a block runs: who sees it sees the same results.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
     mark = f".seen-{uuid.uuid4().hex}"
-    with contextlib.suppress(OSError):  # then nobody sees it, this machine included
-        storage.write(mark, b"")
+    patiently(lambda: storage.write(mark, b""))
     try:
         yield mark
     finally:
@@ -60,6 +63,7 @@ def look_at_nodes(storage: Storage) -> float | None:
 
     Raises:
         ClusterError: If a node has another tune_zoo or none, or does not see the results or cannot write there.
+        OSError: If this one cannot.
     """
     with marked(storage) as mark:
         looks = _looks(storage.address, mark)
@@ -81,7 +85,8 @@ def look_here(storage: Storage) -> float | None:
         The memory of its smallest GPU, in bytes; None where it does not tell.
 
     Raises:
-        ClusterError: If they cannot.
+        ClusterError: If what is written does not come back.
+        OSError: If they cannot be read or written.
     """
     if trouble := _round_trip(storage):
         raise ClusterError(f"{storage.address} cannot be used: {trouble}; give another --out")
@@ -140,13 +145,13 @@ def _trouble(storage: Storage, mark: str) -> str:
     try:
         if not patiently(lambda: storage.exists(mark), seconds=_STORAGE_WITHIN_S):
             return "it sees another folder or none"
+        return _round_trip(storage)
     except OSError as error:
         return str(error.strerror or error)
-    return _round_trip(storage)
 
 
 def _round_trip(storage: Storage) -> str:
-    """Write a file, read it back and delete it; returns what is wrong, empty if nothing is."""
+    """Write a file, read it back and delete it; returns what is wrong with what came back, empty if nothing is."""
     probe, data = f".probe-{uuid.uuid4().hex}", uuid.uuid4().bytes
 
     def round_trip() -> bytes:
@@ -155,10 +160,7 @@ def _round_trip(storage: Storage) -> str:
         storage.delete(probe)
         return back
 
-    try:
-        back = patiently(round_trip, seconds=_STORAGE_WITHIN_S)
-    except OSError as error:
-        return str(error.strerror or error)
+    back = patiently(round_trip, seconds=_STORAGE_WITHIN_S)
     return "" if back == data else "what it writes there does not come back"
 
 

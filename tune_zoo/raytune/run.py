@@ -139,6 +139,7 @@ def _tuner(
             search_alg=searcher,
             scheduler=scheduler,
             num_samples=-1,  # the searcher says when it is done
+            max_concurrent_trials=placement.max_concurrent,  # also how many actors may start side by side
             reuse_actors=True,
             trial_dirname_creator=attrgetter("trial_id"),  # Ray's own holds the whole spec
         ),

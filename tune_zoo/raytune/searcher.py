@@ -70,6 +70,10 @@ class RecordedSearcher(Searcher):
         self._failure: TuneZooError | None = None
         self.ended = False  # whether Ray was told that nothing is left; an interrupted run never hears it
 
+    def set_max_concurrency(self, max_concurrent: int) -> bool:
+        """Keep to the limit here: Ray's own would ask for nothing while it is reached, and hear of no failure."""
+        return True
+
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:  # type: ignore[override]
         """Return the config of the next trial, None to be asked again, or FINISHED.
 
@@ -104,7 +108,7 @@ class RecordedSearcher(Searcher):
         known when they are chosen than when they start.
         """
         if len(self._running) >= self._placement.max_concurrent:
-            return False  # known here, for Ray's own limit would ask no more, and a lost hold go unnoticed
+            return False
         if len(self._running) == len(self._started):
             return True
         return self._room.share(self._needs.values()) < _FULL

@@ -79,7 +79,7 @@ class Storage(ABC):
         Nothing else makes folders: a shared file system that is gone must not be taken for an empty one.
         """
 
-    def abandon(self) -> None:  # noqa: B027  (object stores make no folders)
+    def abandon(self) -> None:  # noqa: B027  (object stores have no folders)
         """Take away what `prepare` made, as far as nothing is in it."""
 
     @contextmanager

@@ -68,6 +68,8 @@ class Lease(Hold):
         renewal.start()
         try:
             patiently(self._acquire)
+            if self._lost:
+                raise OSError("it was gone for so long that another run came in between")
             yield self
         finally:
             self._ended.set()

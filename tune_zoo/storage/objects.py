@@ -6,17 +6,19 @@ import errno
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from pyarrow import fs
 
 from tune_zoo.errors import in_one_line
 from tune_zoo.storage.base import Hold, Holder, Storage
 from tune_zoo.storage.lease import RUNS, Lease, holder_of
+from tune_zoo.storage.patience import patiently
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 _SET_ASIDE = "set_aside"
 _READS = 5  # of one object, at most
+_MOVES = 2  # of one file into its place, at most
 
 
 @contextmanager
@@ -45,9 +47,16 @@ class Uncached(fs.FSSpecHandler):  # type: ignore[misc]
         self.fs.invalidate_cache()
         return list(super().get_file_info_selector(selector))
 
+    def move(self, source: str, to: str) -> None:
+        """Move a file; not every file system takes the option that pyarrow gives."""
+        self.fs.mv(source, to)
+
 
 class ObjectStorage(Storage):
-    """An address of pyarrow's or fsspec's. What is written there appears whole, as object stores have it.
+    """An address of pyarrow's or fsspec's. What is written there appears whole.
+
+    Object stores have it so. On other file systems that is as good as their move: where it takes no other file's
+    place, there is none for a moment.
 
     Args:
         address: The address.
@@ -89,13 +98,18 @@ class ObjectStorage(Storage):
         folder, _, last = self._at(name).rpartition("/")
         beside = f"{folder}/.{last}.{uuid.uuid4().hex[:8]}"
         self._put(beside, data)
-        try:
-            self._fs.move(beside, self._at(name))
-        except OSError:
-            if self._fs.get_file_info(self._at(name)).type != fs.FileType.File:
-                raise
-            self._fs.delete_file(self._at(name))  # there, none takes another's place
-            self._fs.move(beside, self._at(name))
+        for _ in range(_MOVES):
+            with suppress(Exception):
+                self._fs.move(beside, self._at(name))
+            # Some refuse to take another's place without a word; others moved it and lost the answer.
+            if not self._is_there(beside):
+                return
+            if self._is_there(self._at(name)):
+                self._fs.delete_file(self._at(name))
+        raise OSError(f"{self.at(name)} cannot be put in its place")
+
+    def _is_there(self, path: str) -> bool:
+        return bool(self._fs.get_file_info(path).type == fs.FileType.File)
 
     def _put(self, path: str, data: bytes) -> None:
         with self._fs.open_output_stream(path) as stream:
@@ -117,7 +131,7 @@ class ObjectStorage(Storage):
     @_failing_as_files_do()
     def exists(self, name: str) -> bool:
         """Whether an object is there."""
-        return bool(self._fs.get_file_info(self._at(name)).type == fs.FileType.File)
+        return self._is_there(self._at(name))
 
     @_failing_as_files_do()
     def delete(self, name: str) -> None:
@@ -130,6 +144,7 @@ class ObjectStorage(Storage):
     def set_aside(self, name: str) -> str:
         """Move an object below `set_aside/`."""
         aside = f"{_SET_ASIDE}/{name.rpartition('/')[2]}.{uuid.uuid4().hex[:8]}"
+        self.prepare(_SET_ASIDE)
         self.write(aside, self.read(name))
         self.delete(name)
         return self.at(aside)
@@ -139,11 +154,12 @@ class ObjectStorage(Storage):
         """Make folders, where it is no object store, which has none."""
         if self._writes_whole:
             return
-        for folder in ("", RUNS, _SET_ASIDE, *folders):
+        for folder in ("", *folders):
             self._fs.create_dir(self._at(folder), recursive=True)
 
     def sole_run(self) -> AbstractContextManager[Hold]:
         """Hold the place by an object that is written anew as long as the run lives."""
+        patiently(lambda: self.prepare(RUNS))
         return Lease(self).held()
 
     def holder(self) -> Holder | None:

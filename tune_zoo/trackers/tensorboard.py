@@ -65,7 +65,8 @@ class TensorBoardTracker(Tracker):
         if record is None:
             file.write(text("status", INTERRUPTED), step=file.step)
         else:
-            file.take_over(record["steps"])
+            if file.is_new and record["steps"]:  # a lost trial tells of none, and keeps its curve
+                file.take_over(record["steps"])
             status = text("status", f"{record['status']}: {record['message']}")
             file.write(*_scalars(final_figures(record)), status, step=record["steps"])
             if not Status(record["status"]).lost:
@@ -96,7 +97,7 @@ class _EventFile:
         number = sum(1 for _ in folder.glob("events.out.tfevents.*"))
         self._writer = EventsWriter(str(folder / "events"), f".{number}")
         self._flushed = time.monotonic()
-        self._reached: int | None = None
+        self.is_new = True
         self.step = 0
 
     def take_over(self, step: int) -> None:
@@ -104,10 +105,10 @@ class _EventFile:
 
         Earlier files of the trial may have said it, or this one if the trial's worker died and another goes on.
         """
-        if self._reached is None or step < self._reached:
+        if self.is_new or step <= self.step:
             log = SessionLog(status=SessionLog.START)
             self._writer.write_event(Event(wall_time=time.time(), step=step, session_log=log))
-        self._reached = step
+        self.is_new = False
 
     def write(self, *summaries: Summary, step: int) -> None:
         """Add summaries at a step."""
