@@ -13,7 +13,7 @@ test: check  ## everything CI runs
 	$(BIN)/coverage report
 
 test-cluster: $(VENV)/dev.stamp  ## clusters of several nodes on this machine, and what is killed of them (under twenty minutes)
-	$(BIN)/python -m pytest -m cluster -n 2 --dist loadgroup tests/cluster
+	$(BIN)/python -m pytest -m cluster -n 2 --dist loadfile tests/cluster
 
 check: $(VENV)/dev.stamp  ## lint, types and import contracts
 	$(BIN)/ruff format --check .

@@ -1,8 +1,4 @@
-"""The fixtures of the tests of faults. A plugin, not a conftest: `conftest` is the name of the one above.
-
-Two processes share the tests by `xdist_group`, so that the cluster and the undisturbed run are made once or twice.
-Two heads at once with servers of Ray Client would take one another's ports: they are a group.
-"""
+"""The fixtures of the tests of faults. A plugin, not a conftest: `conftest` is the name of the one above."""
 
 from __future__ import annotations
 

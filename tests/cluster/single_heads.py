@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driving import MARK, bearing, wait_until
+from filelock import FileLock
 
 OPEN: dict[str, str] = {"RAY_AUTH_MODE": "disabled"}
 """The environment of a cluster that asks for no token, and of its drivers."""
@@ -27,6 +28,9 @@ _PATIENT = {"RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120"}
 """Lets a server of Ray Client take its time to start on a busy machine; by default it has half a minute."""
 
 _UP_WITHIN_S = 120.0
+
+_ONE_PROCESS_AT_A_TIME = FileLock(Path(tempfile.gettempdir()) / "tune_zoo-single-heads.lock")
+"""Two heads that begin at once give their servers of Ray Client the same ports."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,22 +94,23 @@ def head(
     one = Head(port=_free_port(), client_port=_free_port(), dashboard_port=_free_port(), mark=mark)
     folder = Path(tempfile.mkdtemp(prefix="tz-"))  # short: it becomes a part of the names of sockets
     own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*python, "-m", "ray.scripts.scripts", "start", *_options(one, folder, dashboard, num_cpus)],
-            env={**own, **_PATIENT, **environment, MARK: mark},
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            start_new_session=True,
-        )
-    try:
-        _wait_until_up(one, process, folder / "log", dashboard)
-        yield one
-    finally:
-        one.kill()
-        process.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+    with _ONE_PROCESS_AT_A_TIME:
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [*python, "-m", "ray.scripts.scripts", "start", *_options(one, folder, dashboard, num_cpus)],
+                env={**own, **_PATIENT, **environment, MARK: mark},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                start_new_session=True,
+            )
+        try:
+            _wait_until_up(one, process, folder / "log", dashboard)
+            yield one
+        finally:
+            one.kill()
+            process.wait()
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _options(one: Head, folder: Path, dashboard: bool, num_cpus: int) -> list[str]:

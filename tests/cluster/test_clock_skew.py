@@ -19,7 +19,7 @@ from local_cluster import LocalCluster
 from tune_zoo.store import read_records
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 HOURS = 5
 

@@ -16,7 +16,7 @@ from tune_zoo.resolve import resolved_plan
 from tune_zoo.search_space import SearchSpace
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("embedded")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 
 class Malicious:

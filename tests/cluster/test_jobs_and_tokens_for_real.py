@@ -16,7 +16,7 @@ from single_heads import OPEN, head
 
 from tune_zoo.store import read_records
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.xdist_group("heads")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 SMALL: dict[str, Any] = {"axes": {"seq_len": [8], "d_model": [4]}, "tuned": {"learning_rate": [0.01]}}
 

@@ -11,7 +11,7 @@ from faults import EVERY, STEPS, Run, Tally, assert_complete, ended, finished, g
 from local_cluster import LocalCluster
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 
 def test_a_driver_that_is_killed_or_interrupted_leaves_the_cluster_and_loses_nothing(

@@ -12,7 +12,6 @@ from faults import EVERY, STEPS, Run, Tally, assert_complete, ended, finished
 from local_cluster import program_among
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = pytest.mark.xdist_group("embedded")
 
 
 @pytest.mark.kills

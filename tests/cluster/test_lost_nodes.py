@@ -12,7 +12,7 @@ from faults import EVERY, STEPS, TRIALS, Run, Tally, assert_complete, ended, fin
 from local_cluster import LocalCluster
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 
 def test_the_trial_of_a_killed_node_goes_on_elsewhere_from_its_checkpoint(

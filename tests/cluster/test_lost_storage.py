@@ -18,7 +18,7 @@ from driving import Driver, wait_until
 from faults import STEPS, TRIALS, Run, Tally, assert_complete, ended, finished, wait_for_records
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("embedded")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 GONE_S = 30.0
 

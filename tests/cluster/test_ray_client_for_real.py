@@ -13,7 +13,7 @@ from single_heads import OPEN, Head, head
 
 from tune_zoo.store import read_records
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.xdist_group("heads")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 Started = Callable[..., Driver]
 

@@ -12,7 +12,7 @@ from single_heads import OPEN, Head, bare_python, head, packages_without_tune_zo
 
 from tune_zoo.store import read_records
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.xdist_group("heads")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MIXER = '''
 """A mixer of one's own, in two files."""

@@ -15,7 +15,7 @@ from local_cluster import LocalCluster
 import tune_zoo
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.xdist_group("cluster")]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 HIDING = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs "$HIDDEN" && exec "$@"', "sh")
 """Runs a command that sees an empty folder where others see `HIDDEN`."""
