@@ -24,9 +24,6 @@ from filelock import FileLock
 OPEN: dict[str, str] = {"RAY_AUTH_MODE": "disabled"}
 """The environment of a cluster that asks for no token, and of its drivers."""
 
-_PATIENT = {"RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120"}
-"""Lets a server of Ray Client take its time to start on a busy machine; by default it has half a minute."""
-
 _UP_WITHIN_S = 120.0
 
 _ONE_PROCESS_AT_A_TIME = FileLock(Path(tempfile.gettempdir()) / "tune_zoo-single-heads.lock")
@@ -98,7 +95,7 @@ def head(
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
                 [*python, "-m", "ray.scripts.scripts", "start", *_options(one, folder, dashboard, num_cpus)],
-                env={**own, **_PATIENT, **environment, MARK: mark},
+                env={**own, **environment, MARK: mark},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 cwd=folder,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -76,6 +77,27 @@ def test_a_ray_that_is_not_ours_to_use(monkeypatch: pytest.MonkeyPatch, stderr: 
     monkeypatch.setattr(connection.subprocess, "run", probe)
     with pytest.raises(ClusterError, match=told), connection.connected("auto"):
         pass
+
+
+@pytest.mark.parametrize(("failures", "connects"), [(2, True), (3, False)])
+def test_a_server_of_ray_client_that_died_at_once_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, failures: int, connects: bool
+) -> None:
+    from tune_zoo.raytune import connection
+
+    tries: list[Any] = []
+
+    def init(**options: Any) -> None:
+        tries.append(options)
+        if len(tries) <= failures:
+            raise ConnectionAbortedError("RuntimeError: Starting Ray client server failed. See …")
+
+    monkeypatch.setattr(connection.ray, "init", init)
+    monkeypatch.setattr(connection, "_check_listens", lambda _: None)
+    refused = pytest.raises(ClusterError, match="Starting Ray client server failed")
+    with nullcontext() if connects else refused, connection.connected("ray://127.0.0.1:1"):
+        pass
+    assert len(tries) == 3
 
 
 def test_what_ray_refuses_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:

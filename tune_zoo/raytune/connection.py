@@ -16,6 +16,7 @@ from ray.exceptions import RayError
 from tune_zoo.errors import ClusterError, last_line
 from tune_zoo.signals import handlers_kept
 
+_TRIES = 3
 _LISTENS_WITHIN_S = 5.0
 _ANSWER_WITHIN_S = 30.0  # most of it to import ray, from a busy disk
 
@@ -44,7 +45,7 @@ def connected(
             _check_is_ray(address)
     try:
         with handlers_kept():  # Ray's own of SIGTERM ends the process at once
-            ray.init(
+            _connect(
                 address=address or "local",
                 num_cpus=num_cpus,
                 include_dashboard=False if address is None else None,
@@ -64,6 +65,21 @@ def connected(
         yield
     finally:
         ray.shutdown()
+
+
+def _connect(**options: Any) -> None:
+    """Connect, and once more or twice where the server that Ray Client starts for us died at once.
+
+    The head forks it from a process with threads of gRPC, and one of these now and then ends it before it begins.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            ray.init(**options)
+        except ConnectionError as error:
+            if not left or "Starting Ray client server failed" not in str(error):
+                raise
+        else:
+            return
 
 
 def _ends(error: Exception) -> str:
