@@ -48,7 +48,7 @@ def mark(out: Out, space: SearchSpace) -> None:
     written = {**comparable(space), "search": space.search.model_dump(mode="json")}
     text = json.dumps(written, indent=1).encode()
     with in_words(storage.address, mend=MEND):
-        if _space_text(storage) == text:
+        if storage.exists(SPACE) and storage.read(SPACE) == text:
             return
         storage.prepare()
         patiently(lambda: storage.write(SPACE, text))

@@ -93,6 +93,7 @@ def test_a_server_of_ray_client_that_died_at_once_is_asked_for_again(
             raise ConnectionAbortedError("RuntimeError: Starting Ray client server failed. See …")
 
     monkeypatch.setattr(connection.ray, "init", init)
+    monkeypatch.setattr(connection.ray, "shutdown", lambda: None)  # of the Ray that other tests share
     monkeypatch.setattr(connection, "_check_listens", lambda _: None)
     refused = pytest.raises(ClusterError, match="Starting Ray client server failed")
     with nullcontext() if connects else refused, connection.connected("ray://127.0.0.1:1"):
