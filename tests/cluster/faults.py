@@ -123,9 +123,9 @@ class Tally:
 
 
 def _lives(pid: int) -> bool:
-    """Whether a process is there, and no mere entry of one that ended."""
+    """Whether a process is there, and not about to be gone: such a one has no command line any more."""
     try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
     except OSError:
         return False
 
