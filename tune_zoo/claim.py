@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,12 @@ _ABSENT = "absent"
 
 SPACE = "space.json"
 
-MEND = "mend that and run the same command again, or give another --out"
-
 Out = str | Path | Storage
+
+
+def usable(storage: Storage) -> AbstractContextManager[None]:
+    """Tell what keeps a block from using the results of a run, as an error that the user can mend."""
+    return in_words(storage.address, mend="mend that and run the same command again, or give another --out")
 
 
 def claim(out: Out, space: SearchSpace) -> None:
@@ -47,7 +51,7 @@ def mark(out: Out, space: SearchSpace) -> None:
     storage = storage_at(out)
     written = {**comparable(space), "search": space.search.model_dump(mode="json")}
     text = json.dumps(written, indent=1).encode()
-    with in_words(storage.address, mend=MEND):
+    with usable(storage):
         if storage.exists(SPACE) and storage.read(SPACE) == text:
             return
         storage.prepare()
@@ -62,7 +66,7 @@ def check(out: Out, space: SearchSpace) -> None:
     """
     storage = shared_storage_at(out)
     where = storage.address
-    with in_words(where, mend=MEND):
+    with usable(storage):
         _refuse_files(storage)
         text = _space_text(storage)
     if text is None:

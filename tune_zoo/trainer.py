@@ -28,10 +28,6 @@ def train(
 ) -> TrialResult:
     """Train one trial to its end.
 
-    With `checkpoints`, a trial that was killed goes on from its last checkpoint if that is whole and of the same
-    trial, kind of device, number of threads and versions; it then ends as it would have ended undisturbed, on the
-    CPU to the last bit. Any other checkpoint is passed over.
-
     Args:
         spec: The trial.
         report: Called after each evaluation; in a trial that goes on, after those still to come.
@@ -41,7 +37,7 @@ def train(
             included; none means no limit.
         give_up_after: The step from which on the trial ends as given up once `tune_zoo.patience` sees it doomed;
             none means that it never is.
-        checkpoints: Where the trial's checkpoint is kept; none means nowhere.
+        checkpoints: Where the trial's checkpoint is kept, from which a killed trial goes on; none means nowhere.
         checkpoint_every_s: Seconds from one checkpoint to the next, at the first evaluation after them.
 
     Returns:
@@ -59,6 +55,12 @@ def train(
         checkpoints=checkpoints,
         checkpoint_every_s=checkpoint_every_s,
     )
+    return _result_of(progress, report)
+
+
+def _result_of(
+    progress: Generator[Progress, None, TrialResult], report: Callable[[Progress], None] | None
+) -> TrialResult:
     while True:
         try:
             step = next(progress)
@@ -80,6 +82,10 @@ def training(
     checkpoint_every_s: float = 30.0,
 ) -> Generator[Progress, None, TrialResult]:
     """Train one trial step by step: yields after each evaluation and returns the result. Arguments as `train`.
+
+    With `checkpoints`, a trial that was killed goes on from its last checkpoint if that is whole and of the same
+    trial, kind of device, number of threads and versions; it then ends as it would have ended undisturbed, on the
+    CPU to the last bit. Any other checkpoint is passed over.
 
     A checkpoint is saved before the evaluation it is of is yielded, and none at the last.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,22 @@ def runs(local_ray: None, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return placements
 
 
-def driven(plan: Plan, out: Path, *, embedded: bool = True, most: int | None = None) -> bool:
+def no_trackers() -> Trackers:
+    return Trackers({})
+
+
+def driven(
+    plan: Plan,
+    out: Path,
+    *,
+    embedded: bool = True,
+    most: int | None = None,
+    trackers: Callable[[], Trackers] = no_trackers,
+) -> bool:
     from tune_zoo.raytune.drive import Terms, drive
 
     terms = Terms(embedded=embedded, max_concurrent=most)
-    return drive(
-        plan, LocalStorage(out), terms, trackers=lambda: Trackers({}), shown=lambda *_: nullcontext(lambda: None)
-    )
+    return drive(plan, LocalStorage(out), terms, trackers=trackers, shown=lambda *_: nullcontext(lambda: None))
 
 
 def plan_of(space_file: Any, **resources: Any) -> Plan:
@@ -86,19 +96,10 @@ def refuse() -> Trackers:
 
 
 def test_a_tracker_that_is_refused_leaves_the_place_free(runs: list[Any], space_file: Any, tmp_path: Path) -> None:
-    from tune_zoo.raytune.drive import Terms, drive
-
-    storage = LocalStorage(tmp_path / "out")
     with pytest.raises(TrackerError, match="no key"):
-        drive(
-            plan_of(space_file),
-            storage,
-            Terms(embedded=True),
-            trackers=refuse,
-            shown=lambda *_: nullcontext(lambda: None),
-        )
+        driven(plan_of(space_file), tmp_path / "out", trackers=refuse)
     assert not [path.name for path in (tmp_path / "out").iterdir() if path.name != ".lock"]
-    assert storage.holder() is None
+    assert LocalStorage(tmp_path / "out").holder() is None
     assert not runs
 
 

@@ -96,12 +96,18 @@ def test_the_spec_of_a_trial_is_there_as_hyperparameters(told: list[Any]) -> Non
     assert plugin["session_end_info"].HasField("session_end_info")
 
 
-def test_a_trial_that_begins_again_takes_over_from_its_first_evaluation(tmp_path: Path) -> None:
-    tracker = TensorBoardTracker(destination(tmp_path))
+def begun_again(folder: Path) -> TensorBoardTracker:
+    """Return a tracker whose trial was interrupted at step 300 and has begun again."""
+    tracker = TensorBoardTracker(destination(folder))
     tracker.start(SPEC)
     evaluate(tracker, range(100, 301, 100))
     tracker.ended(SPEC, None)
     tracker.start(SPEC)
+    return tracker
+
+
+def test_a_trial_that_begins_again_takes_over_from_its_first_evaluation(tmp_path: Path) -> None:
+    tracker = begun_again(tmp_path)
     evaluate(tracker, range(200, 401, 100))
     tracker.close()
     first, second = files(tmp_path)  # of one folder, by name in the order in which they were begun
@@ -123,11 +129,7 @@ def test_a_trial_whose_worker_died_takes_over_from_where_it_goes_on(tmp_path: Pa
 
 
 def test_a_lost_trial_keeps_the_curve_of_an_earlier_start(tmp_path: Path) -> None:
-    tracker = TensorBoardTracker(destination(tmp_path))
-    tracker.start(SPEC)
-    evaluate(tracker, range(100, 301, 100))
-    tracker.ended(SPEC, None)
-    tracker.start(SPEC)
+    tracker = begun_again(tmp_path)
     tracker.ended(SPEC, {**record_of(status=Status.ERROR), "steps": 0})
     assert starts(events_of(files(tmp_path)[1])) == []
 

@@ -12,7 +12,7 @@ import pandas as pd
 from rich.console import Console
 
 import tune_zoo
-from tune_zoo.claim import MEND, check, mark
+from tune_zoo.claim import check, mark, usable
 from tune_zoo.commands.best_trials import best_trials_table
 from tune_zoo.commands.report import conclude
 from tune_zoo.commands.status import watch
@@ -27,7 +27,6 @@ from tune_zoo.search.studies.optuna_search import OptunaSearch
 from tune_zoo.signals import sigterm_interrupts
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
-from tune_zoo.storage.patience import in_words
 from tune_zoo.store import read_records
 from tune_zoo.trackers.choose import make_trackers, tracker_class
 
@@ -115,7 +114,7 @@ def _train_missing(plan: Plan, storage: Storage, cluster: Cluster, console: Cons
             "trained.",
             soft_wrap=True,
         )
-        with in_words(storage.address, mend=MEND):
+        with usable(storage):
             is_free = storage.holder() is None
         if is_free:
             mark(storage, plan.space)  # another search may have left the folder
@@ -127,7 +126,7 @@ def _train_missing(plan: Plan, storage: Storage, cluster: Cluster, console: Cons
 
     terms = drive.Terms(embedded=cluster.address is None, max_concurrent=cluster.max_concurrent)
     run = _through_client if client.is_client_address(cluster.address) else _from_here
-    mixers = {name for spec in plan.trials for name in named_mixers(spec)}
+    mixers = (name for spec in plan.trials for name in named_mixers(spec))  # looked for if they are shipped
     with (
         shipping.shipped(mixers, ship=cluster.ship) as runtime_env,
         connection.connected(cluster.address, num_cpus=cluster.num_cpus, runtime_env=runtime_env),

@@ -10,7 +10,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from tune_zoo.claim import MEND
+from tune_zoo.claim import usable
 from tune_zoo.errors import ClusterError, ClusterLostError, TuneZooError, in_one_line, last_line
 from tune_zoo.identity import identity, mismatch
 from tune_zoo.plan import Plan
@@ -18,7 +18,6 @@ from tune_zoo.raytune.drive import Terms, drive
 from tune_zoo.raytune.nodes import marked
 from tune_zoo.storage.address import storage_at
 from tune_zoo.storage.base import Storage
-from tune_zoo.storage.patience import in_words
 from tune_zoo.trackers.base import Trackers
 
 _HEAD = "node:__internal_head__"  # Ray's own mark of the head, of which a task takes next to nothing
@@ -76,7 +75,7 @@ def driven_on_head(plan: Plan, storage: Storage, terms: Terms) -> Iterator[Drive
     """
     start = ray.remote(num_cpus=0, resources={_HEAD: 0.001}, max_retries=0)(_drive)
     with ExitStack() as stack:
-        with in_words(storage.address, mend=MEND):
+        with usable(storage):
             stack.enter_context(storage.prepared())
             mark = stack.enter_context(marked(storage))
         try:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 
-from tune_zoo.claim import MEND, claim
+from tune_zoo.claim import claim, usable
 from tune_zoo.plan import Plan
 from tune_zoo.raytune.nodes import look_at_nodes, look_here
 from tune_zoo.raytune.placement import Placement, place
@@ -16,7 +16,6 @@ from tune_zoo.search.base import Search
 from tune_zoo.search.choose import make_search
 from tune_zoo.search.history import finished_trials
 from tune_zoo.storage.base import Storage
-from tune_zoo.storage.patience import in_words
 from tune_zoo.store import RecordStore
 from tune_zoo.trackers.base import Trackers
 
@@ -64,7 +63,7 @@ def drive(plan: Plan, storage: Storage, terms: Terms, *, trackers: Callable[[], 
     )
     placed()  # before anything is written
     with ExitStack() as stack:
-        with in_words(storage.address, mend=MEND), storage.prepared():
+        with usable(storage), storage.prepared():
             gpu_bytes = look_here(storage) if terms.embedded else look_at_nodes(storage)
             placement = placed(gpu_bytes=gpu_bytes)
             hold = stack.enter_context(storage.sole_run())

@@ -30,7 +30,7 @@ from tune_zoo.storage.patience import patiently
 if TYPE_CHECKING:
     from tune_zoo.storage.objects import ObjectStorage
 
-RUNS = "runs"
+_FOLDER = "runs"
 _RENEW_S = 5.0
 _DEAD_AFTER_S = 4 * _RENEW_S
 """Seconds without a renewal after which a run is taken for dead."""
@@ -44,7 +44,7 @@ class Lease(Hold):
     def __init__(self, storage: ObjectStorage) -> None:
         self._storage = storage
         self._id = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.json"
-        self._name = f"{RUNS}/{self._id}"
+        self._name = f"{_FOLDER}/{self._id}"
         self._state = "waiting"
         self._writing = threading.Lock()
         self._ended = threading.Event()
@@ -64,6 +64,7 @@ class Lease(Hold):
             OSError: If the storage cannot be read or written, and stays so.
         """
         renewal = threading.Thread(target=self._renew, name="lease", daemon=True)
+        patiently(lambda: self._storage.prepare(_FOLDER))
         patiently(lambda: self._tell("waiting"))
         renewal.start()
         try:
@@ -101,7 +102,7 @@ class Lease(Hold):
             for name, told in ahead.items():
                 first, deadline = seen.setdefault(name, (told, time.monotonic() + _DEAD_AFTER_S))
                 if _is_dead(told) or (told == first and looked > deadline):
-                    self._storage.delete(f"{RUNS}/{name}")
+                    self._storage.delete(f"{_FOLDER}/{name}")
                 elif told != first and not (name < self._id or told.get("state") == "holding"):
                     del seen[name]  # it may yet give way
                 elif told != first:
@@ -158,9 +159,9 @@ def holder_of(storage: ObjectStorage) -> Holder | None:
 def _runs(storage: ObjectStorage) -> dict[str, dict[str, Any]]:
     """Return what the runs of a storage tell of themselves, by the names of their objects."""
     found = {}
-    for name in storage.names(RUNS):
+    for name in storage.names(_FOLDER):
         with contextlib.suppress(FileNotFoundError):  # ended meanwhile
-            found[name] = _parse(storage.read(f"{RUNS}/{name}"))
+            found[name] = _parse(storage.read(f"{_FOLDER}/{name}"))
     return found
 
 

@@ -12,8 +12,7 @@ from pyarrow import fs
 
 from tune_zoo.errors import in_one_line
 from tune_zoo.storage.base import Hold, Holder, Storage
-from tune_zoo.storage.lease import RUNS, Lease, holder_of
-from tune_zoo.storage.patience import patiently
+from tune_zoo.storage.lease import Lease, holder_of
 
 _OBJECT_STORES = ("s3", "gcs", "abfs")
 _SET_ASIDE = "set_aside"
@@ -159,7 +158,6 @@ class ObjectStorage(Storage):
 
     def sole_run(self) -> AbstractContextManager[Hold]:
         """Hold the place by an object that is written anew as long as the run lives."""
-        patiently(lambda: self.prepare(RUNS))
         return Lease(self).held()
 
     def holder(self) -> Holder | None:
